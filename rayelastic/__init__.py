@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rayelastic import spark as spark
     from rayelastic.compile.lanes.process_key import Out as Out
     from rayelastic.compile.report import compile_report as compile_report
-    from rayelastic.connectors.declarations import *  # noqa: F403  (what it lists)
+    from rayelastic.connectors.registry import *  # noqa: F403  (what it lists)
     from rayelastic.fluent.stream import KeyedStream as KeyedStream
     from rayelastic.fluent.stream import Stream as Stream
     from rayelastic.fluent.stream import WindowedStream as WindowedStream
@@ -144,7 +144,7 @@ if not TYPE_CHECKING:  # otherwise type checkers would accept every name
 
 
 def _connectors() -> ModuleType:
-    return importlib.import_module("rayelastic.connectors.declarations")
+    return importlib.import_module("rayelastic.connectors.registry")
 
 
 def _names() -> Sequence[str]:

@@ -469,7 +469,7 @@ class Operator:
     """
 
     @staticmethod
-    def compiled(name: str, address: int, flags: int, input: Schema | None, output: Schema | None, keyed: KeyedState | None = None, state: bytes | None = None, owner: object = None, further_inputs: Sequence[Schema] = (), further_outputs: Sequence[Schema] = (), demands: Sequence[tuple[str, int]] = ()) -> Operator:
+    def compiled(name: str, address: int, flags: int, inputs: Sequence[Schema], outputs: Sequence[Schema], keyed: KeyedState | None = None, state: bytes | None = None, owner: object = None, demands: Sequence[tuple[str, int]] = ()) -> Operator:
         """
         A rel_process at an address (abi.h). state: initial bytes of its own record, without keys; owner: kept alive with it.
         demands: ('exact' or 'at least', count) for each input port of a conjunctive operator.

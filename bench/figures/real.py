@@ -114,7 +114,7 @@ class RealRun:
             return self._sinks[-1]
         loaded = load(codes[real.flops[number]])
         return _native.Operator.compiled(
-            operator.name, loaded.address, loaded.flags, schema, schema, owner=loaded.owner
+            operator.name, loaded.address, loaded.flags, [schema], [schema], owner=loaded.owner
         )
 
     def __enter__(self) -> Self:

@@ -79,24 +79,15 @@ Times large_graph(ThreadingModel model, unsigned threads) {
   const auto schema = schema_of(load->record);
   const Functions functions = functions_of(load->record);
   Scheduler scheduler;
-  const OperatorId sink = scheduler.add_operator(
-      {.name = "count", .process = count, .flags = REL_SINK, .state = total, .input = schema, .model = ThreadingModel::Dynamic});
+  const OperatorId sink = add_function(scheduler, "count", REL_SINK, schema, {.process = count, .state = total}, ThreadingModel::Dynamic);
   for (std::size_t source = 0; source < kSources; ++source) {
-    const OperatorId from = scheduler.add_operator({.name = "source" + std::to_string(source),
-                                                    .process = functions.make,
-                                                    .flags = REL_SOURCE,
-                                                    .state = std::make_shared<Load>(),
-                                                    .output = schema});
+    const OperatorId from = add_function(scheduler, "source" + std::to_string(source), REL_SOURCE, schema,
+                                         {.process = functions.make, .state = std::make_shared<Load>()});
     for (std::size_t branch = 0; branch < kBranches; ++branch) {
       OperatorId previous = from;
       for (std::size_t index = 0; index < kLength; ++index) {
-        const OperatorId id = scheduler.add_operator({.name = "multiply",
-                                                      .process = functions.multiply_once,
-                                                      .flags = REL_ONE_TO_ONE | REL_IN_PLACE,
-                                                      .state = load,
-                                                      .input = schema,
-                                                      .output = schema,
-                                                      .model = model});
+        const OperatorId id = add_function(scheduler, "multiply", REL_ONE_TO_ONE | REL_IN_PLACE, schema,
+                                           {.process = functions.multiply_once, .state = load}, model);
         scheduler.connect(previous, id);
         previous = id;
       }
@@ -146,8 +137,22 @@ void start_and_stop(std::int64_t rounds) {
 }
 
 // A source that waits to be interrupted.
-struct Silent {
-  std::atomic<bool> over{false};
+class Silent final : public Operator {
+ public:
+  explicit Silent(std::shared_ptr<const Schema> schema) : Operator("silent", {}, {std::move(schema)}, REL_SOURCE) {}
+
+  std::int64_t process(const std::byte*, std::int64_t, std::byte*, std::int64_t, rel_context* context) override {
+    over_.wait(false);
+    context->finish();
+    return 0;
+  }
+  void interrupt() override {
+    over_ = true;
+    over_.notify_all();
+  }
+
+ private:
+  std::atomic<bool> over_{false};
 };
 
 // % of a core that a PE of `kOperators` queued operators takes while nothing comes.
@@ -155,32 +160,14 @@ double idle_share(double seconds) {
   const auto schema = schema_of(128);
   const auto load = std::make_shared<Load>();
   Scheduler scheduler;
-  OperatorSpec silent{.name = "silent", .flags = REL_SOURCE, .state = std::make_shared<Silent>(), .output = schema};
-  silent.process = [](const void*, std::int64_t, void*, std::int64_t, void* state, rel_context* context) -> std::int64_t {
-    static_cast<Silent*>(state)->over.wait(false);
-    rel_finish(context);
-    return 0;
-  };
-  silent.interrupt = [](void* state) {
-    static_cast<Silent*>(state)->over = true;
-    static_cast<Silent*>(state)->over.notify_all();
-  };
-  OperatorId previous = scheduler.add_operator(silent);
+  OperatorId previous = scheduler.add_operator(std::make_shared<Silent>(schema));
   for (std::size_t index = 0; index < kOperators; ++index) {
-    OperatorSpec spec{.name = "multiply",
-                      .process = functions_of(128).multiply_once,
-                      .flags = REL_ONE_TO_ONE | REL_IN_PLACE,
-                      .state = load,
-                      .input = schema,
-                      .output = schema,
-                      .model = ThreadingModel::Dynamic};
-    if (index + 1 == kOperators) {
-      spec.process = count;
-      spec.flags = REL_SINK;
-      spec.state = std::make_shared<Count>();
-      spec.output = nullptr;
-    }
-    const OperatorId id = scheduler.add_operator(spec);
+    const bool last = index + 1 == kOperators;
+    const OperatorId id =
+        last ? add_function(scheduler, "count", REL_SINK, schema, {.process = count, .state = std::make_shared<Count>()},
+                            ThreadingModel::Dynamic)
+             : add_function(scheduler, "multiply", REL_ONE_TO_ONE | REL_IN_PLACE, schema,
+                            {.process = functions_of(128).multiply_once, .state = load}, ThreadingModel::Dynamic);
     scheduler.connect(previous, id);
     previous = id;
   }

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "limits.hpp"
+#include "load.hpp"
 #include "measure.hpp"
-#include "rayelastic/engine/scheduler.hpp"
 
 using namespace rayelastic;
 using namespace rayelastic::bench;
@@ -61,16 +61,12 @@ std::vector<double> latencies(std::size_t operators, ThreadingModel model, unsig
   const auto arrivals = std::make_shared<Arrivals>();
   arrivals->microseconds.reserve(static_cast<std::size_t>(samples));
   Scheduler scheduler;
-  OperatorId previous = scheduler.add_operator({.name = "paced",
-                                                .process = send_one,
-                                                .flags = REL_SOURCE,
-                                                .state = std::make_shared<Paced>(Paced{.gap = gap, .left = samples}),
-                                                .output = schema});
+  OperatorId previous = add_function(scheduler, "paced", REL_SOURCE, schema,
+                                     {.process = send_one, .state = std::make_shared<Paced>(Paced{.gap = gap, .left = samples})});
   for (std::size_t index = 0; index <= operators; ++index) {
-    OperatorSpec spec{.name = "pass", .process = pass_on, .flags = REL_ONE_TO_ONE | REL_IN_PLACE, .input = schema, .output = schema};
-    if (index == operators) spec = {.name = "arrive", .process = arrive, .flags = REL_SINK, .state = arrivals, .input = schema};
-    spec.model = model;
-    const OperatorId id = scheduler.add_operator(spec);
+    const OperatorId id =
+        index == operators ? add_function(scheduler, "arrive", REL_SINK, schema, {.process = arrive, .state = arrivals}, model)
+                           : add_function(scheduler, "pass", REL_ONE_TO_ONE | REL_IN_PLACE, schema, {.process = pass_on}, model);
     scheduler.connect(previous, id);
     previous = id;
   }

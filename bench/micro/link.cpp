@@ -155,16 +155,16 @@ void receive(int fd, const Case& measured, const std::function<void(const std::b
   LinkOptions options;
   options.name = "bench";
   options.checksum = measured.checksum;
-  const OperatorSpec in = link_in("in", schema_of(measured.text), Link::over(fd, options, encrypted(measured, fd, Tls::Side::Server)));
+  const std::shared_ptr<Operator> in = link_in("in", schema_of(measured.text), Link::over(fd, options, encrypted(measured, fd, Tls::Side::Server)));
   Context context;
-  std::vector<std::byte> out(256 * in.output->record_size());
+  std::vector<std::byte> out(256 * in->outputs().front()->record_size());
   std::int64_t result = 0;
   if (each) {
     context.on_run = [&](std::int64_t count) {
-      for (std::int64_t i = 0; i < count; ++i) each(out.data() + static_cast<std::size_t>(i) * in.output->record_size());
+      for (std::int64_t i = 0; i < count; ++i) each(out.data() + static_cast<std::size_t>(i) * in->outputs().front()->record_size());
     };
   }
-  while (!context.finished && result >= 0) result = in.process(nullptr, 0, out.data(), 256, in.state.get(), &context);
+  while (!context.finished && result >= 0) result = in->process(nullptr, 0, out.data(), 256, &context);
   if (!context.finished) give_up("receiver: " + context.message);
 }
 
@@ -184,7 +184,7 @@ double through_link(Case& measured, double seconds) {
   options.checksum = measured.checksum;
   const auto link = Link::over(a, options, encrypted(measured, a, Tls::Side::Client));
   const auto schema = schema_of(measured.text);
-  const OperatorSpec out = link_out("out", schema, link);
+  const std::shared_ptr<Operator> out = link_out("out", schema, link);
   const std::string text(4096, 'x');
   const std::size_t per_record = measured.text ? schema->record_size() + 1000 : schema->record_size();
   const std::size_t count = measured.run_bytes / per_record;
@@ -199,9 +199,9 @@ double through_link(Case& measured, double seconds) {
   std::int64_t result = 0;
   while (result == 0 && seconds_since(start) < seconds) {
     for (int i = 0; i < 16 && result == 0; ++i)
-      result = out.process(run.data(), static_cast<std::int64_t>(count), nullptr, 0, out.state.get(), &context);
+      result = out->process(run.data(), static_cast<std::int64_t>(count), nullptr, 0, &context);
   }
-  if (result == 0) result = out.process(nullptr, 0, nullptr, 0, out.state.get(), &context);  // until the receiver has consumed everything
+  if (result == 0) result = out->finish(nullptr, 0, &context);  // until the receiver has consumed everything
   const double took = seconds_since(start);
   if (result != 0) give_up("sender: " + context.message);
   const double gigabytes = static_cast<double>(link->counters().bytes_sent) / 1e9;
@@ -237,7 +237,7 @@ double on_the_way(const Case& measured, double seconds) {
   LinkOptions options;
   options.name = "bench";
   const auto schema = schema_of(false);
-  const OperatorSpec out = link_out("out", schema, Link::over(a, options, encrypted(measured, a, Tls::Side::Client)));
+  const std::shared_ptr<Operator> out = link_out("out", schema, Link::over(a, options, encrypted(measured, a, Tls::Side::Client)));
   std::vector<std::byte> record(schema->record_size());
   Context context;
   std::int64_t result = 0;
@@ -245,9 +245,9 @@ double on_the_way(const Case& measured, double seconds) {
     (void)::clock_nanosleep(CLOCK_MONOTONIC, 0, &kBetween, nullptr);
     const std::int64_t now = nanoseconds_now();
     std::memcpy(record.data(), &now, sizeof now);
-    result = out.process(record.data(), 1, nullptr, 0, out.state.get(), &context);
+    result = out->process(record.data(), 1, nullptr, 0, &context);
   }
-  if (result == 0) result = out.process(nullptr, 0, nullptr, 0, out.state.get(), &context);
+  if (result == 0) result = out->finish(nullptr, 0, &context);
   double median = 0;
   int status = 0;
   ::waitpid(child, &status, 0);

@@ -15,6 +15,7 @@
 
 #include "measure.hpp"
 #include "rayelastic/engine/scheduler.hpp"
+#include "rayelastic/operator/function.hpp"
 #include "rayelastic/record/string_view.hpp"
 
 namespace rayelastic::bench {
@@ -197,6 +198,15 @@ struct Window {
   [[nodiscard]] double cpu_ns_per_tuple() const { return 1e9 * cpu / static_cast<double>(std::max<std::int64_t>(rows, 1)); }
 };
 
+// An operator of one function, where a benchmark needs no more.
+inline OperatorId add_function(Scheduler& scheduler, std::string name, std::uint32_t flags, const std::shared_ptr<const Schema>& schema,
+                               Function function, ThreadingModel model = ThreadingModel::Manual) {
+  const auto ports = [&](std::uint32_t none) { return (flags & none) != 0 ? Schemas{} : Schemas{schema}; };
+  return scheduler.add_operator(
+      std::make_shared<FunctionOperator>(std::move(name), ports(REL_SOURCE), ports(REL_SINK), flags, std::move(function)),
+      {.model = model});
+}
+
 // A source without end, operators, a sink: runs from construction to destruction.
 class Pipeline {
  public:
@@ -205,24 +215,17 @@ class Pipeline {
     load_->record = schema->record_size();
     const Functions functions = functions_of(load_->record);
     OperatorId previous =
-        scheduler_.add_operator({.name = "source", .process = functions.make, .flags = REL_SOURCE, .state = load_, .output = schema});
+        add_function(scheduler_, "source", REL_SOURCE, schema, {.process = functions.make, .state = load_});
     for (std::size_t index = 0; index < shape.operators; ++index) {
-      const OperatorId id = scheduler_.add_operator({.name = "multiply",
-                                                     .process = shape.load.cost == 1 ? functions.multiply_once : functions.multiply_often,
-                                                     .flags = REL_ONE_TO_ONE | REL_IN_PLACE,
-                                                     .state = load_,
-                                                     .input = schema,
-                                                     .output = schema,
-                                                     .model = shape.models(index)});
+      const OperatorId id =
+          add_function(scheduler_, "multiply", REL_ONE_TO_ONE | REL_IN_PLACE, schema,
+                       {.process = shape.load.cost == 1 ? functions.multiply_once : functions.multiply_often, .state = load_},
+                       shape.models(index));
       scheduler_.connect(previous, id);
       previous = id;
     }
-    const OperatorId end = scheduler_.add_operator({.name = "count",
-                                                    .process = shape.touch ? functions.touch : count,
-                                                    .flags = REL_SINK,
-                                                    .state = total_,
-                                                    .input = schema,
-                                                    .model = shape.models(shape.operators)});
+    const OperatorId end = add_function(
+        scheduler_, "count", REL_SINK, schema, {.process = shape.touch ? functions.touch : count, .state = total_}, shape.models(shape.operators));
     scheduler_.connect(previous, end);
     scheduler_.start({.thread_count = shape.threads});
   }

@@ -133,12 +133,12 @@ void aggregates(const Table& report, const Words& words) {
   for (std::size_t i = 0; i < words.words.size(); ++i) rows.push_back({words.words[i], static_cast<std::int64_t>(i), 0.5, i % 8 != 0});
   const auto run = [&](const char* key, const char* what, std::shared_ptr<const Schema> output, const std::vector<Aggregate>& list,
                        Emit emit) {
-    const OperatorSpec spec = make_aggregate("aggregate", input, output, {"word"}, list, emit);
+    const std::shared_ptr<Operator> op = make_aggregate("aggregate", input, output, {"word"}, list, emit);
     std::vector<std::byte> out(kRun * output->record_size());
     Nowhere context;
     const auto all = [&] {
       for (std::size_t first = 0; first + kRun <= rows.size(); first += kRun)
-        (void)spec.process(&rows[first], kRun, out.data(), kRun, spec.state.get(), &context);
+        (void)op->process(reinterpret_cast<const std::byte*>(&rows[first]), kRun, out.data(), kRun, &context);
     };
     all();
     report.row(key, what, "ns/tuple", static_cast<double>(rows.size()), all);
@@ -240,10 +240,11 @@ void text(const Table& report, const Words& words) {
   report.row(
       "text.source", "text source, a sentence a line, file in the page cache", "ns/sentence", sentences,
       [&] {
-        const OperatorSpec spec = make_text_source("text", schema_of({{"line", Type::String, false, "u"}}), {.paths = {path.string()}});
+        const std::shared_ptr<Operator> op = make_text_source("text", schema_of({{"line", Type::String, false, "u"}}), {.paths = {path.string()}});
         std::vector<StringView> out(kRun);
         Nowhere context;
-        while (!context.finished) rows += static_cast<std::size_t>(spec.process(nullptr, 0, out.data(), kRun, spec.state.get(), &context));
+        while (!context.finished) 
+          rows += static_cast<std::size_t>(op->process(nullptr, 0, reinterpret_cast<std::byte*>(out.data()), kRun, &context));
       },
       "reading the file", [&] { std::ifstream(path).read(copy.data(), size); });
   if (found == 0 || rows % lines != 0) give_up("words or lines are missing");

@@ -50,15 +50,15 @@ class SchedulerObject {
   }
 
   OperatorId add(const OperatorObject& operator_object, const std::optional<std::string>& model, std::uint64_t skip) {
-    OperatorSpec spec = operator_object.spec;
-    spec.skip = skip;
-    if (model.has_value()) spec.model = model_named(*model);
-    inputs_.push_back({spec.input});
-    inputs_.back().insert(inputs_.back().end(), spec.further_inputs.begin(), spec.further_inputs.end());
+    const std::shared_ptr<Operator>& op = operator_object.op;
+    Placement placement = operator_object.placement;
+    placement.skip = skip;
+    if (model.has_value()) placement.model = model_named(*model);
+    inputs_.push_back(op->inputs());
     failures_.push_back(operator_object.failure);
-    names_.push_back(spec.name);
+    names_.push_back(op->name());
     try {
-      return scheduler_->add_operator(std::move(spec));
+      return scheduler_->add_operator(op, std::move(placement));
     } catch (...) {
       inputs_.pop_back(), failures_.pop_back(), names_.pop_back();
       throw;

@@ -21,7 +21,6 @@
 #include "rayelastic/net/link.hpp"
 #include "rayelastic/operator/operator.hpp"
 #include "rayelastic/operators/aggregate/aggregate.hpp"
-#include "rayelastic/operators/latency.hpp"
 #include "rayelastic/record/schema.hpp"
 #include "state/object_states.hpp"
 
@@ -102,13 +101,10 @@ struct TlsObject {
 };
 
 struct OperatorObject {
-  OperatorSpec spec;
+  std::shared_ptr<Operator> op;
+  Placement placement = {};
   std::shared_ptr<PythonFailure> failure = nullptr;              // of operators that call Python
   std::shared_ptr<std::atomic<std::int64_t>> counter = nullptr;  // of count sinks
-  std::shared_ptr<LatencyCounts> latency = nullptr;              // of sinks that with_latency made
-  std::shared_ptr<const OperatorSpec> text = nullptr;            // of text sources, as they were made
-  std::shared_ptr<const OperatorSpec> sequence = nullptr;        // of sequence sources, likewise
-  std::function<std::string()> flush = {};                       // of sinks that gather rows: gives them now; why not, or empty
 };
 
 void bind_schema(nb::module_& module);

@@ -15,8 +15,8 @@ namespace rayelastic {
 
 class FakeContext : public rel_context {
  public:
-  explicit FakeContext(const OperatorSpec& operator_spec, std::size_t records = 64)
-      : spec(operator_spec), capacity(records), stride(spec.output == nullptr ? 0 : spec.output->record_size()), out(capacity * stride) {}
+  explicit FakeContext(const std::shared_ptr<Operator>& of, std::size_t records = 64)
+      : op(*of), capacity(records), stride(op.outputs().empty() ? 0 : op.outputs().front()->record_size()), out(capacity * stride) {}
 
   bool flush(std::int64_t n) override {
     collect(static_cast<std::size_t>(n));
@@ -30,16 +30,22 @@ class FakeContext : public rel_context {
   void attach(Chunk* chunk) override { chunks.push_back(ChunkRef::share(chunk)); }
   void fail(std::string text) override { message = std::move(text); }
   bool keep_text(void* field, const char* text, std::uint32_t bytes) override {
-    spec.keyed->keep_text(field, text, bytes);
+    op.keyed_state()->keep_text(field, text, bytes);
     return true;
   }
   [[nodiscard]] std::span<Chunk* const> input_chunks() const override { return {}; }
   void mark(Mark) override {}
   [[nodiscard]] bool stopping() const override { return stopped; }
 
-  // One call; its result, and what it left in `out` collected.
+  // One call; its result, and what it left in `out` collected. Without records: what the watermark says, but of a source.
   std::int64_t call(const void* in, std::int64_t n) {
-    const std::int64_t produced = spec.process(in, n, out.data(), static_cast<std::int64_t>(capacity), spec.state.get(), this);
+    const auto room = static_cast<std::int64_t>(capacity);
+    std::int64_t produced = 0;
+    if (n > 0 || op.has_any(REL_SOURCE)) {
+      produced = op.process(static_cast<const std::byte*>(in), n, out.data(), room, this);
+    } else {
+      produced = watermark() == kEndOfTime ? op.finish(out.data(), room, this) : op.on_watermark(watermark(), out.data(), room, this);
+    }
     if (produced > 0) collect(static_cast<std::size_t>(produced));
     return produced;
   }
@@ -57,15 +63,15 @@ class FakeContext : public rel_context {
   template <typename Value>
   [[nodiscard]] Value get(std::size_t i, const std::string& field) const {
     Value value;
-    std::memcpy(static_cast<void*>(&value), record(i) + spec.output->find(field)->offset, sizeof value);
+    std::memcpy(static_cast<void*>(&value), record(i) + op.outputs().front()->find(field)->offset, sizeof value);
     return value;
   }
   [[nodiscard]] std::string text(std::size_t i, const std::string& field) const { return std::string(get<StringView>(i, field).view()); }
   [[nodiscard]] bool is_null(std::size_t i, const std::string& field) const {
-    return !spec.output->is_valid(record(i), *spec.output->find(field));
+    return !op.outputs().front()->is_valid(record(i), *op.outputs().front()->find(field));
   }
 
-  const OperatorSpec& spec;
+  Operator& op;
   std::size_t capacity;
   std::size_t stride;
   std::vector<std::byte> out;

@@ -11,6 +11,7 @@
 
 #include "check.hpp"
 #include "rayelastic/engine/scheduler.hpp"
+#include "test_operator.hpp"
 
 namespace rayelastic::check {
 
@@ -50,13 +51,13 @@ struct Source : Guarded {
   std::uint64_t dice = 1;
 };
 
-inline OperatorSpec source(std::int64_t stream, std::int64_t count) {
+inline TestOperator source(std::int64_t stream, std::int64_t count) {
   auto state = std::make_shared<Source>();
   state->stream = stream;
   state->count = count;
   state->dice = static_cast<std::uint64_t>(stream) + 1;
-  OperatorSpec spec{
-      .name = "source" + std::to_string(stream), .flags = REL_SOURCE, .state = std::shared_ptr<Guarded>(state), .output = row_schema()};
+  TestOperator spec{
+      .name = "source" + std::to_string(stream), .flags = REL_SOURCE, .state = std::shared_ptr<Guarded>(state), .outputs = {row_schema()}};
   spec.process = [](const void*, std::int64_t, void* out, std::int64_t capacity, void* opaque, rel_context* context) -> std::int64_t {
     auto& self = *static_cast<Source*>(static_cast<Guarded*>(opaque));
     const Inside inside(self);
@@ -72,9 +73,9 @@ inline OperatorSpec source(std::int64_t stream, std::int64_t count) {
 }
 
 // Passes rows on as they are.
-inline OperatorSpec pass(std::string name, std::uint32_t flags = REL_ONE_TO_ONE) {
-  OperatorSpec spec{
-      .name = std::move(name), .flags = flags, .state = std::make_shared<Guarded>(), .input = row_schema(), .output = row_schema()};
+inline TestOperator pass(std::string name, std::uint32_t flags = REL_ONE_TO_ONE) {
+  TestOperator spec{
+      .name = std::move(name), .flags = flags, .state = std::make_shared<Guarded>(), .inputs = {row_schema()}, .outputs = {row_schema()}};
   spec.process = [](const void* in, std::int64_t n, void* out, std::int64_t, void* state, rel_context*) -> std::int64_t {
     auto& self = *static_cast<Guarded*>(state);
     const Inside inside(self);
@@ -88,8 +89,8 @@ inline OperatorSpec pass(std::string name, std::uint32_t flags = REL_ONE_TO_ONE)
 }
 
 // Makes rows 2k and 2k + 1 of row k, flushing whenever its output is full.
-inline OperatorSpec twice(std::string name) {
-  OperatorSpec spec{.name = std::move(name), .state = std::make_shared<Guarded>(), .input = row_schema(), .output = row_schema()};
+inline TestOperator twice(std::string name) {
+  TestOperator spec{.name = std::move(name), .state = std::make_shared<Guarded>(), .inputs = {row_schema()}, .outputs = {row_schema()}};
   spec.process = [](const void* in, std::int64_t n, void* out, std::int64_t capacity, void* state, rel_context* context) -> std::int64_t {
     const Inside inside(*static_cast<Guarded*>(state));
     const auto* from = static_cast<const Row*>(in);
@@ -115,11 +116,11 @@ struct Sink : Guarded {
   std::atomic<bool> disordered{false};
 };
 
-inline OperatorSpec sink(std::string name = "sink") {
-  OperatorSpec spec{.name = std::move(name),
+inline TestOperator sink(std::string name = "sink") {
+  TestOperator spec{.name = std::move(name),
                     .flags = REL_SINK | REL_ON_FINISH,
                     .state = std::shared_ptr<Guarded>(std::make_shared<Sink>()),
-                    .input = row_schema()};
+                    .inputs = {row_schema()}};
   spec.process = [](const void* in, std::int64_t n, void*, std::int64_t, void* opaque, rel_context*) -> std::int64_t {
     auto& self = *static_cast<Sink*>(static_cast<Guarded*>(opaque));
     const Inside inside(self);
@@ -135,7 +136,7 @@ inline OperatorSpec sink(std::string name = "sink") {
 }
 
 template <class State>
-State& state_of(const OperatorSpec& spec) {
+State& state_of(const TestOperator& spec) {
   return *static_cast<State*>(static_cast<Guarded*>(spec.state.get()));
 }
 
@@ -149,28 +150,28 @@ class Rig {
  public:
   explicit Rig(SchedulerOptions options = {}) : scheduler(options) {}
 
-  OperatorId add(OperatorSpec spec) {
-    specs.push_back(spec);
-    return scheduler.add_operator(std::move(spec));
+  OperatorId add(TestOperator spec) {
+    specs.push_back(std::move(spec));
+    return install(scheduler, specs.back());
   }
   // models: one letter per operator, repeated: m(anual), d(ynamic), t (own thread).
   void chain(std::int64_t rows, std::size_t length, const std::string& models, std::uint32_t flags = REL_ONE_TO_ONE) {
     OperatorId previous = add(source(0, rows));
     for (std::size_t index = 0; index < length; ++index) {
-      OperatorSpec spec = pass("pass" + std::to_string(index), flags);
+      TestOperator spec = pass("pass" + std::to_string(index), flags);
       spec.model = model_for(models, index);
       const OperatorId id = add(std::move(spec));
       scheduler.connect(previous, id);
       previous = id;
     }
-    OperatorSpec last = sink();
+    TestOperator last = sink();
     last.model = model_for(models, length);
     const OperatorId id = add(std::move(last));
     scheduler.connect(previous, id);
   }
   [[nodiscard]] Sink& last_sink() { return state_of<Sink>(specs.back()); }
   void check_exclusive() {
-    for (const OperatorSpec& spec : specs) {
+    for (const TestOperator& spec : specs) {
       if (static_cast<Guarded*>(spec.state.get())->shared) fail(__FILE__, __LINE__, "two threads in " + spec.name);
     }
   }
@@ -181,7 +182,7 @@ class Rig {
     check_exclusive();
   }
 
-  std::vector<OperatorSpec> specs;  // before the scheduler: states outlive its threads
+  std::vector<TestOperator> specs;  // before the scheduler: states outlive its threads
   Scheduler scheduler;
 };
 

@@ -27,7 +27,7 @@ inline void at_all(const std::function<void(unsigned threads, const char* models
 // A chain of operators behind `from`, whose rows come from its output port `output`.
 inline OperatorId behind(Rig& rig, OperatorId from, std::size_t length, const char* models, std::size_t output = 0) {
   for (std::size_t index = 0; index < length; ++index) {
-    OperatorSpec spec = pass("pass");
+    TestOperator spec = pass("pass");
     spec.model = model_for(models, index);
     const OperatorId id = rig.add(std::move(spec));
     rig.scheduler.connect(from, id, index == 0 ? output : 0);
@@ -47,16 +47,16 @@ struct Zip : Guarded {
   std::atomic<bool> wrong{false};
 };
 
-inline OperatorSpec zip(std::vector<Demand> demands, std::string name = "zip") {
+inline TestOperator zip(std::vector<Demand> demands, std::string name = "zip") {
   auto state = std::make_shared<Zip>();
   state->demands = demands;
   state->next.resize(demands.size(), 0);
-  OperatorSpec spec{.name = std::move(name),
+  TestOperator spec{.name = std::move(name),
                     .flags = REL_ON_FINISH,
                     .state = std::shared_ptr<Guarded>(state),
-                    .input = row_schema(),
-                    .output = row_schema()};
-  spec.further_inputs.resize(demands.size() - 1, row_schema());
+                    .inputs = {row_schema()},
+                    .outputs = {row_schema()}};
+  spec.inputs.resize(demands.size(), row_schema());
   spec.demands = std::move(demands);
   spec.process = [](const void* in, std::int64_t n, void* out, std::int64_t capacity, void* opaque, rel_context* context) -> std::int64_t {
     auto& self = *static_cast<Zip*>(static_cast<Guarded*>(opaque));
@@ -115,20 +115,20 @@ inline OperatorId barrier(Rig& rig, const std::vector<Demand>& demands, const st
     const OperatorId from = rig.add(source(static_cast<std::int64_t>(ends.size()), count));
     ends.push_back(behind(rig, from, length, models));
   }
-  OperatorSpec spec = zip(demands);
+  TestOperator spec = zip(demands);
   spec.model = model_for(models, length);
   const OperatorId id = rig.add(std::move(spec));
   for (std::size_t port = 0; port < ends.size(); ++port) rig.scheduler.connect(ends[port], id, 0, port);
-  OperatorSpec last = sink();
+  TestOperator last = sink();
   last.model = model_for(models, length + 1);
   rig.scheduler.connect(id, rig.add(std::move(last)));
   return id;
 }
 
 // Even rows to output port 0, odd ones to port 1, in runs; each numbered anew.
-inline OperatorSpec split() {
-  OperatorSpec spec{.name = "split", .state = std::make_shared<Guarded>(), .input = row_schema(), .output = row_schema()};
-  spec.further_outputs = {row_schema()};
+inline TestOperator split() {
+  TestOperator spec{.name = "split", .state = std::make_shared<Guarded>(), .inputs = {row_schema()}, .outputs = {row_schema()}};
+  spec.outputs.push_back(row_schema());
   spec.process = [](const void* in, std::int64_t n, void* out, std::int64_t, void* opaque, rel_context* context) -> std::int64_t {
     const Inside inside(*static_cast<Guarded*>(opaque));
     Row odd[64];
@@ -164,8 +164,8 @@ inline std::shared_ptr<const Schema> wide_schema() {
   return std::make_shared<Schema>(fields);
 }
 
-inline OperatorSpec widen() {
-  OperatorSpec spec{.name = "widen", .state = std::make_shared<Guarded>(), .input = row_schema(), .output = wide_schema()};
+inline TestOperator widen() {
+  TestOperator spec{.name = "widen", .state = std::make_shared<Guarded>(), .inputs = {row_schema()}, .outputs = {wide_schema()}};
   spec.flags = REL_ONE_TO_ONE;
   spec.process = [](const void* in, std::int64_t n, void* out, std::int64_t, void* opaque, rel_context*) -> std::int64_t {
     const Inside inside(*static_cast<Guarded*>(opaque));
@@ -178,10 +178,10 @@ inline OperatorSpec widen() {
   return spec;
 }
 
-inline OperatorSpec either() {
-  OperatorSpec spec{
-      .name = "either", .flags = REL_IN_PLACE, .state = std::make_shared<Guarded>(), .input = row_schema(), .output = row_schema()};
-  spec.further_inputs = {wide_schema()};
+inline TestOperator either() {
+  TestOperator spec{
+      .name = "either", .flags = REL_IN_PLACE, .state = std::make_shared<Guarded>(), .inputs = {row_schema()}, .outputs = {row_schema()}};
+  spec.inputs.push_back(wide_schema());
   spec.process = [](const void* in, std::int64_t n, void* out, std::int64_t capacity, void* opaque, rel_context* context) -> std::int64_t {
     const Inside inside(*static_cast<Guarded*>(opaque));
     std::int64_t count = 0;

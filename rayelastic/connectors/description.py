@@ -1,20 +1,138 @@
-"""What declarations of connectors share."""
+"""What descriptions of sources and sinks have in common. Knows neither readers nor writers."""
 
 from __future__ import annotations
 
-from typing import ClassVar, Protocol, runtime_checkable
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeVar
 
+from rayelastic.connectors.files.locations import file_edges
+from rayelastic.connectors.files.paths import check_writable, expanded
+from rayelastic.connectors.typed import SourceOf
+from rayelastic.errors import ErrorCode, SinkError
 from rayelastic.graph.records.data_type import DataType
+from rayelastic.graph.records.forms import Form, plain_form
+from rayelastic.graph.records.schema import Schema
+from rayelastic.graph.spec.operator_spec import Lane, OperatorSpec
 
-__all__ = ["OBJECTS", "TREES", "Choosy"]
+__all__ = ["EDGE_ROWS", "OBJECTS", "TREES", "Content", "FileSink", "FileSource", "Sink", "Source", "restart_seconds"]
 
+T = TypeVar("T")
 
 OBJECTS = frozenset({DataType.OBJECT})
+EDGE_ROWS = 100  # of rows in memory, which identify them
 TREES = frozenset({DataType.LIST, DataType.STRUCT, DataType.MAP})
 
 
-@runtime_checkable
-class Choosy(Protocol):
-    """A sink that can't write fields of some types."""
+class Content(NamedTuple):
+    """The content of a file, or rows in memory: its size, the size of the edges to hash, and what reads a range."""
 
-    refuses: ClassVar[frozenset[DataType]]
+    size: int
+    edge: int
+    between: Callable[[int, int], bytes]
+
+
+class Source(SourceOf[T]):
+    """A description of a source: a value that can be shipped and restarted.
+
+    Attributes:
+        kind: What it reads, as snapshots and messages name it.
+        unit: What the sizes of its contents count.
+    """
+
+    __slots__ = ()
+    kind: ClassVar[str] = "Python tuples"
+    unit: ClassVar[str] = "bytes"
+
+    def check(self, operator: str) -> None:
+        """Raise SourceError, naming the operator, if it can't be read."""
+
+    def contents(self) -> Sequence[Content]:
+        """Return the files, or the rows in memory, in which positions are valid; none if a function makes the rows."""
+        return ()
+
+    def is_shorter_than(self, position: int) -> bool:  # noqa: ARG002  (most learn it when they read)
+        """Return whether it is known to have fewer rows."""
+        return False
+
+    @property
+    def restart_seconds(self) -> float:
+        """The longest time until a restarted source emits new rows: 0 if it can seek, infinite if it emits all."""
+        return math.inf
+
+
+class FileSource(Source[T]):
+    """A source of files, each of which has a watermark of its own unless their times follow each other."""
+
+    __slots__ = ()
+    if TYPE_CHECKING:
+        paths: tuple[str, ...]
+        time_ordered: bool
+
+    def check(self, operator: str) -> None:
+        """Raise SourceError if a file is gone."""
+        expanded(self.paths, operator, directories=False)
+
+    def contents(self) -> Sequence[Content]:
+        """Return the files."""
+        return [Content(*file_edges(path)) for path in self.paths]
+
+    @property
+    def has_splits(self) -> bool:
+        """Whether each file has a watermark of its own."""
+        return len(self.paths) > 1 and not self.time_ordered
+
+
+class Sink:
+    """A description of a sink.
+
+    Attributes:
+        refuses: The types of fields that it can't write.
+        shows_rows: Whether it shows rows outside the job when a checkpoint is complete.
+    """
+
+    __slots__ = ()
+    refuses: ClassVar[frozenset[DataType]] = frozenset()
+    shows_rows: ClassVar[bool] = True
+
+    def check(self, operator: str) -> None:
+        """Raise SinkError, naming the operator, if it can't be written."""
+
+    def check_schema(self, schema: Schema) -> None:
+        """Raise SinkError for a field that it can't write."""
+        for field in schema.fields:
+            form = plain_form(field.format)
+            if not self.refuses.isdisjoint(_kinds(form)):
+                raise SinkError(
+                    f"field '{field.name}' of {schema.name} is {form.shown}, which {type(self).__name__} can't write",
+                    hint="Map it to a type that it writes, such as str, or leave it out",
+                    code=ErrorCode.UNSUPPORTED_TYPE,
+                )
+
+
+@dataclass(frozen=True, slots=True)
+class FileSink(Sink):
+    """Writes files: one file, or part files into a directory if the path has no suffix."""
+
+    refuses: ClassVar[frozenset[DataType]] = OBJECTS
+
+    path: str
+    lane: Lane = Lane.BUILT_IN
+    reason: str = ""
+
+    def check(self, operator: str) -> None:
+        """Raise SinkError if nothing can be written there."""
+        check_writable(self.path, operator)
+
+
+def restart_seconds(spec: OperatorSpec) -> float:
+    """Return the longest time that a restarted source needs until it emits new rows, in seconds."""
+    return spec.body.restart_seconds if isinstance(spec.body, Source) else math.inf
+
+
+def _kinds(form: Form) -> Iterator[DataType]:
+    """Yield the types of a form and of all its parts."""
+    yield form.kind
+    for _, part, _ in form.parts:
+        yield from _kinds(part)

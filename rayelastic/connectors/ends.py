@@ -9,14 +9,10 @@ from typing import Any
 
 from rayelastic.connectors.arrow.declaration import arrow_source
 from rayelastic.connectors.call.declaration import CallSink, call
-from rayelastic.connectors.description import Choosy
+from rayelastic.connectors.description import Sink
 from rayelastic.connectors.memory.declaration import CountSink, rows
-from rayelastic.connectors.text.declaration import TextSink
-from rayelastic.errors import ErrorCode, GraphError, SinkError
+from rayelastic.errors import ErrorCode, GraphError
 from rayelastic.graph.operators.aggregates import AggregateFunction, AggregateSpec
-from rayelastic.graph.records.data_type import DataType
-from rayelastic.graph.records.forms import Form, plain_form
-from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.records.shown import shown
 from rayelastic.graph.spec.declaration import NewOperator, check_new
 from rayelastic.graph.spec.operator_spec import (
@@ -71,36 +67,12 @@ def sink_operator(up: Upstream, name: str, sink: Any) -> OperatorSpec:
     with NewOperator(name, up.operators) as location:
         body = _sink_description(sink, name)
         body.check(name)
-        _check_types(body, up.schema)
+        if isinstance(body, Sink):
+            body.check_schema(up.schema)
         if isinstance(body, CallSink) and (inspect.isfunction(body.function) or inspect.ismethod(body.function)):
             called = up.compiler.of_record(body.function, up.schema, 3 if body.numbered else 1)
             body = replace(body, function=called)
         return up.operator(name, OperatorKind.SINK, StateKind.STATEFUL, body, location, outputs=())
-
-
-def _check_types(sink: SinkDescription, schema: Schema) -> None:
-    if not isinstance(sink, Choosy):
-        return
-    if isinstance(sink, TextSink) and len(schema.fields) != 1:
-        raise SinkError(
-            f"rel.text writes one field a line, and {schema.name} has {', '.join(schema.names)}",
-            hint="Map it to one str, or write rel.csv or rel.json",
-        )
-    for field in schema.fields:
-        form = plain_form(field.format)
-        if not sink.refuses.isdisjoint(_kinds(form)):
-            raise SinkError(
-                f"field '{field.name}' of {schema.name} is {form.shown}, which {type(sink).__name__} can't write",
-                hint="Map it to a type that it writes, such as str, or leave it out",
-                code=ErrorCode.UNSUPPORTED_TYPE,
-            )
-
-
-def _kinds(form: Form) -> Iterator[DataType]:
-    """Yield the types of a form and of all its parts."""
-    yield form.kind
-    for _, part, _ in form.parts:
-        yield from _kinds(part)
 
 
 def _sink_description(sink: Any, operator: str) -> SinkDescription:

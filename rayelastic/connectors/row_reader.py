@@ -3,66 +3,76 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rayelastic.connectors.csv.form import CsvSource
 from rayelastic.connectors.csv.reader import csv_batches
-from rayelastic.connectors.files.bad_rows import BadRow, Files, LeftOut, PutAside, rejected
-from rayelastic.connectors.files.row_files import BadRows
+from rayelastic.connectors.files.bad_rows import BadRow, Files, rejected
+from rayelastic.connectors.inputs import Input
 from rayelastic.connectors.json.inference import JsonSource
 from rayelastic.connectors.json.reader import json_batches
+from rayelastic.connectors.source import BatchReader
 from rayelastic.graph.spec.dead_letters import OnError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["bad_row_batches", "good_row_batches"]
+__all__ = ["BadRowReader", "RowReader"]
+
+_BATCHES: dict[type, Callable[..., Iterator[pa.RecordBatch]]] = {CsvSource: csv_batches, JsonSource: json_batches}
 
 
-def good_row_batches(
-    body: CsvSource | JsonSource, left_out: LeftOut, files: Files | None = None
-) -> Iterator[pa.RecordBatch | int]:
-    """Yield the rows of all files that are of the schema; the number of each file precedes its batches.
-
-    Args:
-        body: The source.
-        left_out: Counts the others.
-        files: The file to begin with; records where they begin.
+class RowReader(BatchReader):
+    """Reads the rows that are of the schema. It can begin with any file.
 
     Raises:
         SourceError: A file can't be read further, or has a row that isn't of the schema, with on_bad_row='fail'.
     """
-    kept = {OnError.FAIL: rejected, OnError.SKIP: left_out.add, OnError.DIVERT: lambda _: None}  # read by BadRows
-    put_aside, files, rows = kept[body.on_bad_row], files or Files(len(body.paths)), 0
-    for number, path in enumerate(body.paths[files.first :], files.first):
-        files.begin(rows)
-        yield number
-        for batch in _batches(path, body, put_aside):
-            rows += batch.num_rows
-            yield batch
+
+    def __init__(self, body: CsvSource | JsonSource) -> None:
+        super().__init__(body)
+        self._files = Files(len(body.paths))
+        self._before = 0  # rows emitted in earlier runs
+
+    def batches(self) -> Iterator[pa.RecordBatch | int]:
+        """Yield the rows of all files; the number of each file precedes its batches."""
+        body, files, rows = self.body, self._files, 0
+        bad = {OnError.FAIL: rejected, OnError.SKIP: self.left_out.add, OnError.DIVERT: lambda _: None}  # by BadRows
+        for number, path in enumerate(body.paths[files.first :], files.first):
+            files.begin(rows)
+            yield number
+            for batch in _BATCHES[type(body)](path, body, bad[body.on_bad_row]):
+                rows += batch.num_rows
+                yield batch
+
+    def seek(self, position: int, saved: Input | None) -> int:
+        """Begin with the saved file."""
+        self._before = position
+        return self._files.seek(position, saved.position if saved is not None else None)
+
+    def position(self, emitted: int) -> object:
+        """Return the file of the next row, and the number of rows before that file."""
+        return self._files.position(self._before + emitted)
 
 
-def bad_row_batches(body: BadRows) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of all files that aren't of the schema.
+class BadRowReader(BatchReader):
+    """Reads the rows that aren't of the schema.
 
     Raises:
         SourceError: A file can't be read further.
     """
-    import pyarrow as pa
 
-    for path in body.of.paths:
-        waiting: list[BadRow] = []
-        for _ in itertools.chain(_batches(path, body.of, waiting.append), [None]):
-            if waiting:
-                rows = [{**asdict(bad), "operator": body.name} for bad in waiting]
-                yield pa.RecordBatch.from_pylist(rows, schema=body.schema.to_arrow())
-                waiting.clear()
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield descriptions of the bad rows."""
+        import pyarrow as pa
 
-
-def _batches(path: str, body: object, put_aside: PutAside) -> Iterator[pa.RecordBatch]:
-    if isinstance(body, JsonSource):
-        return json_batches(path, body, put_aside)
-    assert isinstance(body, CsvSource)
-    return csv_batches(path, body, put_aside)
+        body: Any = self.body
+        for path in body.paths:
+            waiting: list[BadRow] = []
+            for _ in itertools.chain(_BATCHES[type(body.of)](path, body.of, waiting.append), [None]):
+                if waiting:
+                    rows = [{**asdict(bad), "operator": body.name} for bad in waiting]
+                    yield pa.RecordBatch.from_pylist(rows, schema=body.schema.to_arrow())
+                    waiting.clear()

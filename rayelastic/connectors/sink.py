@@ -7,15 +7,27 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from rayelastic import _native
+from rayelastic.compile import Flags
 from rayelastic.compile.lanes.python_lane import error_text
-from rayelastic.connectors.output.record import BlobStore, Output
+from rayelastic.connectors.output.folder import OutputFolder
+from rayelastic.connectors.output.part_folder import PartFolder
+from rayelastic.connectors.output.record import BlobStore, Output, SinkContext
+from rayelastic.connectors.output.single_file import SingleFile
 from rayelastic.connectors.problem import Problem
 from rayelastic.errors import SinkError, SinkLostError, SinkTakenError, StateError, is_outage
 
 if TYPE_CHECKING:
-    from rayelastic import _native
+    import pyarrow as pa
 
-__all__ = ["Counted", "OwnedWriter", "Past", "SinkOperator", "Writer"]
+    from rayelastic.connectors.description import FileSink
+    from rayelastic.connectors.output.formats import FileFormat
+    from rayelastic.graph.records.schema import Schema
+    from rayelastic.graph.spec.operator_spec import OperatorSpec
+
+__all__ = ["NewSink", "OwnedWriter", "Past", "SinkOperator", "Writer", "file_sink"]
+
+BATCH_ROWS = 65_536  # rows of one Arrow batch for a sink
 
 T = TypeVar("T")
 CHECK = "Check rights, space and connection"  # the hint for a sink that can't write
@@ -42,16 +54,6 @@ class Past:
     own: bool = False
     run: str = ""
     job: str = ""
-
-    def kept(self, sink: str) -> Output | None:
-        """Return the output of a sink up to the checkpoint that stores its rows."""
-        output = self.outputs.get(sink)
-        return output if output is not None and output.epoch and not output.location else None
-
-    def taken(self, sink: str) -> int:
-        """Return the number of rows that a sink had received up to the checkpoint."""
-        output = self.outputs.get(sink)
-        return output.rows if output is not None and output.epoch else 0
 
 
 class Writer(Protocol):
@@ -91,6 +93,67 @@ class OwnedWriter(Writer, Protocol):
     def abandon(self) -> None:
         """Release the location for others; hidden output stays hidden. Safe to repeat."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class NewSink:
+    """What a writer and its native operator are made of.
+
+    Args:
+        spec: The sink.
+        native: The native schema of its tuples.
+        past: The run that it continues.
+        blobs: The prefix of the names of its blobs in a checkpoint: safe as a file's, and unique among sinks.
+    """
+
+    spec: OperatorSpec
+    native: _native.Schema
+    past: Past
+    blobs: str
+
+    @property
+    def schema(self) -> Schema:
+        """The schema of its tuples."""
+        assert self.spec.input_schema is not None
+        return self.spec.input_schema
+
+    @property
+    def before(self) -> int:
+        """The number of rows that it had received up to the checkpoint."""
+        output = self.past.outputs.get(self.spec.name)
+        return output.rows if output is not None and output.epoch else 0
+
+    @property
+    def output(self) -> Output | None:
+        """Its output up to the checkpoint that stores its rows."""
+        output = self.past.outputs.get(self.spec.name)
+        return output if output is not None and output.epoch and not output.location else None
+
+    @property
+    def context(self) -> SinkContext:
+        """The context of a writer to a location that one run owns."""
+        past, name = self.past, self.spec.name
+        return SinkContext(past.job, name, past.run, past.outputs, past.store, past.keep, past.own, self.blobs)
+
+    def batches(self, write: Callable[[pa.RecordBatch], Any]) -> _native.Operator:
+        """Make an operator that calls `write` with batches; under the GIL lock, run by run, if the writer is Python."""
+        name = self.spec.name
+        if not self.spec.lane.needs_python:
+            return _native.Operator.arrow_sink(name, self.native, write, BATCH_ROWS)
+        flags = Flags.SINK | Flags.NEEDS_TOKEN
+        return _native.Operator.python(name, write, self.native, None, view="arrow", flags=flags)
+
+    def owned(self, writer: OwnedWriter) -> SinkOperator:
+        """Make a sink of a writer to a location that one run owns."""
+        problem = Problem()
+        native = self.batches(problem.of(writer.write))
+        return SinkOperator(native, writer, self.before, writer.abandon, begin=writer.begin, problem=problem)
+
+
+def file_sink(format_of: Callable[[Schema], FileFormat], new: NewSink, body: FileSink) -> SinkOperator:
+    """Make a sink that writes one file if the path has a suffix, otherwise part files into a folder."""
+    form, is_file = format_of(new.schema), bool(OutputFolder(body.path, is_file=True).file)
+    return new.owned((SingleFile if is_file else PartFolder)(body.path, form, new.context))
 
 
 class SinkOperator:
@@ -207,29 +270,3 @@ class SinkOperator:
                     else SinkError(f"it can't be written: {error_text(error)}", hint=CHECK)
                 )
                 raise self._failure from error
-
-
-class Counted:
-    """The writer of a sink whose only result is a number.
-
-    Args:
-        taken: Returns the rows that it has received in this run.
-        before: Those of earlier runs.
-    """
-
-    def __init__(self, taken: Callable[[], int], before: int) -> None:
-        self._taken = taken
-        self._before = before
-
-    def prepare(self, epoch: int, store: BlobStore) -> Output:  # noqa: ARG002  (a number needs no blob)
-        """Return the number."""
-        return Output("", self._before + self._taken(), epoch=epoch)
-
-    def commit(self, epoch: int) -> None:
-        """Do nothing: there is nothing to show."""
-
-    def close(self) -> None:
-        """Return None: there is no result."""
-
-    def output(self, rows: int, store: BlobStore) -> None:
-        """Return None: a later run finds nothing."""

@@ -92,7 +92,7 @@ class Topology(Declarations):
         name: The topology's name, and by default that of its jobs.
         compiler: Makes operator functions of Python functions.
 
-    >>> from rayelastic.connectors import declarations as connectors
+    >>> from rayelastic.connectors import registry as connectors
     >>> topology = Topology("squares", compiler=None)  # no function in it, so nothing to compile
     >>> numbers = topology.source(connectors.sequence(10), name="numbers")
     >>> numbers.sink(connectors.list(), name="out")

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from rayelastic.connectors.description import Sink
 from rayelastic.connectors.parquet.declaration import ParquetSink
 from rayelastic.connectors.parquet.growing import GrowingSink
 from rayelastic.errors import ErrorCode, SinkError
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SparkSink:
+class SparkSink(Sink):
     """A sink whose result is a DataFrame; made by `rel.spark.sink`.
 
     Args:
@@ -92,7 +93,7 @@ def sink_stream(path: str, *, seconds: float = 5.0) -> GrowingSink:
     Example:
         >>> counts.sink(rel.spark.sink_stream("/shared/counts"), name="out")  # doctest: +SKIP
     """
-    return GrowingSink(str(path), seconds)
+    return GrowingSink(str(path), period=seconds)
 
 
 def sink(spark: SparkSession, path: str | None = None) -> SparkSink:

@@ -25,7 +25,7 @@ import pyarrow.parquet
 import pytest
 
 import rayelastic as rel
-from rayelastic.connectors import sink_making as makers
+from rayelastic.connectors import registry as makers
 from rayelastic.connectors.sink import SinkOperator
 from rayelastic.errors import RayelasticError, UnavailableError
 from rayelastic.job import Job, prepare

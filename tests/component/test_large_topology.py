@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from types import FrameType
 
-from rayelastic.connectors import declarations as connectors
+from rayelastic.connectors import registry as connectors
 from rayelastic.fluent.topology import Topology
 from rayelastic.graph.operators import aggregates
 from rayelastic.plan.config import JobConfig

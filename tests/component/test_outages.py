@@ -20,6 +20,7 @@ from rayelastic import testing
 from rayelastic.connectors import source as sources
 from rayelastic.connectors.fingerprints import check_input, input_of
 from rayelastic.connectors.json import lines as json_text
+from rayelastic.connectors.parquet import reader as parquet
 from rayelastic.errors import JobFailedError, SourceLostError
 from rayelastic.runtime.values.outage import Outage
 from rayelastic.runtime.values.status import State
@@ -60,7 +61,7 @@ def store(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Store:
 @pytest.fixture
 def small_reads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sources, "FEEDER_BYTES", 1 << 20)
-    monkeypatch.setattr(sources, "BATCH_ROWS", 1000)
+    monkeypatch.setattr(parquet, "BATCH_ROWS", 1000)
     monkeypatch.setattr(json_text, "BLOCK_BYTES", 1 << 16)  # pyarrow reads several ahead
 
 

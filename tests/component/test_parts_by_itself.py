@@ -15,7 +15,8 @@ from typing import NamedTuple
 import pytest
 
 import rayelastic as rel
-from rayelastic.connectors.source import READ_RATE, seconds_to_go_on
+from rayelastic.connectors.description import restart_seconds
+from rayelastic.connectors.row_files import READ_RATE
 from rayelastic.graph.spec.declaration import LaneChoice
 from rayelastic.job import Job, prepare
 from rayelastic.policy.regions.actions import Verdict
@@ -147,7 +148,7 @@ def test_files_of_csv_and_json_that_are_here_are_read_again_if_that_pays(tmp_pat
         numbers.map(lambda t: t.value + 1, name="next", schema=Number, lane="python").sink(rel.list(), name="out")
         job = prepare(topology, rel.JobConfig())
         assert why_together(job, saves=True) is None
-        assert seconds_to_go_on(job.operators["numbers"]) == pytest.approx(seconds, rel=0.01)
+        assert restart_seconds(job.operators["numbers"]) == pytest.approx(seconds, rel=0.01)
     topology = rel.Topology("gone")
     numbers = topology.source(rel.csv(str(tmp_path / "large.csv"), schema=Number), name="numbers")
     numbers.map(lambda t: t.value + 1, name="next", schema=Number, lane="python").sink(rel.list(), name="out")

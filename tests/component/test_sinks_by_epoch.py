@@ -16,13 +16,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rayelastic.connectors.csv.writer import CsvFormat
 from rayelastic.connectors.json.writer import JsonFormat
-from rayelastic.connectors.output.formats import CsvFormat, ParquetFormat
 from rayelastic.connectors.output.kept_rows import KeptRows
 from rayelastic.connectors.output.part_folder import PartFolder
 from rayelastic.connectors.output.record import Output, SinkContext
 from rayelastic.connectors.output.single_file import SingleFile
 from rayelastic.connectors.parquet.growing_table import GrowingTable
+from rayelastic.connectors.parquet.writer import ParquetFormat
 from rayelastic.errors import SinkTakenError, StateError
 from rayelastic.graph.records.schema import Schema
 from tests.component.checkpoint_folder import Blobs

@@ -20,10 +20,10 @@ from rayelastic.connectors.arrow.declaration import ArrowSource
 from rayelastic.connectors.csv import inference as csv_files
 from rayelastic.connectors.csv import reader as csv_batches
 from rayelastic.connectors.files.bad_rows import LeftOut
-from rayelastic.connectors.files.row_files import BadRows
 from rayelastic.connectors.json import lines as json_text
-from rayelastic.connectors.parquet.reader import parquet_batches
-from rayelastic.connectors.row_reader import bad_row_batches, good_row_batches
+from rayelastic.connectors.parquet import reader as parquet_files
+from rayelastic.connectors.row_files import BadRows
+from rayelastic.connectors.row_reader import BadRowReader, RowReader
 from rayelastic.errors import RayelasticError
 from rayelastic.graph.records.data_type import DataType
 from tests.oracle_io.program import Program
@@ -129,8 +129,7 @@ class _Run:
             case "divert":
                 numbers = [
                     n
-                    for batch in bad_row_batches(BadRows(body, "rows"))
-                    if not isinstance(batch, int)
+                    for batch in BadRowReader(BadRows(body, "rows")).batches()
                     for n in batch.column("row").to_pylist()
                 ]
                 if sorted(numbers) != wanted:
@@ -217,8 +216,11 @@ def batches(body: Any, left_out: LeftOut) -> Any:
     if isinstance(body, ArrowSource):
         return body.table.to_batches()
     if hasattr(body, "constants"):
-        return [one for one in parquet_batches(body, ROWS) if not isinstance(one, int)]
-    return [one for one in good_row_batches(body, left_out) if not isinstance(one, int)]
+        with mock.patch.object(parquet_files, "BATCH_ROWS", ROWS):
+            return [one for one in parquet_files.ParquetReader(body).batches() if not isinstance(one, int)]
+    reader = RowReader(body)
+    reader.left_out = left_out
+    return [one for one in reader.batches() if not isinstance(one, int)]
 
 
 def shown_rows(table: Any, schema: Any) -> list[tuple[Any, ...]]:

@@ -44,7 +44,7 @@ int consume(void* user, ArrowArray* array, ArrowSchema* schema, char* error, std
 
 }  // namespace
 
-OperatorSpec make_batch_sink(const PythonFunction& function, std::size_t batch_rows, std::shared_ptr<PythonFailure> failure) {
+std::shared_ptr<Operator> make_batch_sink(const PythonFunction& function, std::size_t batch_rows, std::shared_ptr<PythonFailure> failure) {
   if (PyCallable_Check(function.function) == 0) throw std::invalid_argument("operator '" + function.name + "': function must be callable");
   if (batch_rows == 0) throw std::invalid_argument("operator '" + function.name + "': batch_rows must be at least 1");
   auto consumer = std::make_shared<BatchConsumer>();

@@ -17,21 +17,21 @@ void bind_channels(nb::module_& module) {
       .def_static(
           "channels",
           [](std::string name, const SchemaObject& schema, std::shared_ptr<ChannelWidth> width, bool ordered) {
-            return OperatorObject{.spec = make_channels(std::move(name), schema.schema, std::move(width), ordered)};
+            return OperatorObject{.op = make_channels(std::move(name), schema.schema, std::move(width), ordered)};
           },
           nb::arg("name"), nb::arg("schema"), nb::arg("width"), nb::arg("ordered"),
           "Deals records out to the active channels, an output port each; ordered: so that in_turn can restore their order.")
       .def_static(
           "keyed_channels",
           [](std::string name, const SchemaObject& schema, const std::vector<std::string>& keys, std::size_t channels) {
-            return OperatorObject{.spec = make_keyed_channels(std::move(name), schema.schema, keys, channels)};
+            return OperatorObject{.op = make_keyed_channels(std::move(name), schema.schema, keys, channels)};
           },
           nb::arg("name"), nb::arg("schema"), nb::arg("keys"), nb::arg("channels"),
           "Deals records out by the hash of their keys, so that in_turn can restore their order.")
       .def_static(
           "in_turn",
           [](std::string name, const SchemaObject& schema, std::size_t channels) {
-            return OperatorObject{.spec = make_in_turn(std::move(name), schema.schema, channels)};
+            return OperatorObject{.op = make_in_turn(std::move(name), schema.schema, channels)};
           },
           nb::arg("name"), nb::arg("schema"), nb::arg("channels"),
           "Gives what comes from channels in the order in which it was dealt out.");

@@ -23,7 +23,7 @@ OperatorObject concurrent(std::string name, nb::object calls, const SchemaObject
                                   .ordered = ordered};
   OperatorObject result;
   result.failure = std::make_shared<PythonFailure>(std::move(name));
-  result.spec = make_concurrent(described, result.failure);
+  result.op = make_concurrent(described, result.failure);
   return result;
 }
 

@@ -4,6 +4,7 @@
 
 #include <stdexcept>
 
+#include "rayelastic/arrow/arrow_sink.hpp"
 #include "rayelastic/operators/sequence_source.hpp"
 #include "rayelastic/operators/text_source.hpp"
 #include "wrappers.hpp"
@@ -15,36 +16,29 @@ void bind_held() {
       .def_prop_ro(
           "text_place",
           [](const OperatorObject& self) -> std::optional<std::tuple<std::size_t, std::uint64_t, std::uint64_t>> {
-            if (self.text == nullptr) return std::nullopt;
-            const TextPlace place = text_place(*self.text);
-            return std::tuple(place.file, place.byte, place.lines);
+            const std::optional<TextPlace> place = text_place(*self.op);
+            return place.has_value() ? std::optional(std::tuple(place->file, place->byte, place->lines)) : std::nullopt;
           },
           "Of a text_source that is held: a place at most 1 MiB in front of where it is. Number of the file, byte, lines before it.")
       .def(
           "seek_text",
           [](const OperatorObject& self, std::size_t file, std::uint64_t byte, std::uint64_t lines) {
-            if (self.text == nullptr) throw std::invalid_argument("operator '" + self.spec.name + "' is no text source");
-            seek_text(*self.text, {.file = file, .byte = byte, .lines = lines});
+            seek_text(*self.op, {.file = file, .byte = byte, .lines = lines});
           },
           nb::arg("file"), nb::arg("byte"), nb::arg("lines"),
           "Has a text_source begin at such a place, before it starts: it gives the lines behind it.")
       .def(
           "seek_sequence",
-          [](const OperatorObject& self, std::int64_t next) {
-            if (self.sequence == nullptr) throw std::invalid_argument("operator '" + self.spec.name + "' is no sequence");
-            seek_sequence(*self.sequence, next);
-          },
-          nb::arg("next"), "Has a sequence_source begin at a value, before it starts.")
+          [](const OperatorObject& self, std::int64_t next) { seek_sequence(*self.op, next); }, nb::arg("next"), "Has a sequence_source begin at a value, before it starts.")
       .def(
           "flush",
           [](const OperatorObject& self) {
-            if (!self.flush) return;
             std::string refusal;
             {
               const nb::gil_scoped_release released;  // as the threads that run it
-              refusal = self.flush();
+              refusal = flush_arrow_sink(*self.op);
             }
-            if (!refusal.empty()) throw std::runtime_error("operator '" + self.spec.name + "': " + refusal);
+            if (!refusal.empty()) throw std::runtime_error("operator '" + self.op->name() + "': " + refusal);
           },
           "Has an arrow_sink give the rows that it has gathered, while it is held; nothing for other operators. RuntimeError: its function "
           "raised.");

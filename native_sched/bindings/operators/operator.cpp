@@ -20,6 +20,7 @@
 #include "rayelastic/net/gather.hpp"
 #include "rayelastic/net/link.hpp"
 #include "rayelastic/net/router.hpp"
+#include "rayelastic/operator/function.hpp"
 #include "rayelastic/operator/recovery.hpp"
 #include "rayelastic/operator/tolerant.hpp"
 #include "rayelastic/operators/count_sink.hpp"
@@ -70,10 +71,9 @@ std::shared_ptr<void> make_record(const nb::bytes& initial) {
   return record;
 }
 
-OperatorObject compiled(std::string name, std::uintptr_t address, std::uint32_t flags, const SchemaObject* input,
-                        const SchemaObject* output, const KeyedStateObject* keyed, std::optional<nb::bytes> state, nb::object owner,
-                        const std::vector<SchemaObject>& further_inputs, const std::vector<SchemaObject>& further_outputs,
-                        const Demands& demands) {
+OperatorObject compiled(std::string name, std::uintptr_t address, std::uint32_t flags, const std::vector<SchemaObject>& inputs,
+                        const std::vector<SchemaObject>& outputs, const KeyedStateObject* keyed, std::optional<nb::bytes> state,
+                        nb::object owner, const Demands& demands) {
   if (address == 0) throw std::invalid_argument("operator '" + name + "': address is 0");
   if (keyed != nullptr && keyed->records == nullptr)
     throw std::invalid_argument("operator '" + name + "': the state of a compiled function is made by KeyedState(...)");
@@ -82,21 +82,14 @@ OperatorObject compiled(std::string name, std::uintptr_t address, std::uint32_t 
   auto kept = std::make_shared<CompiledState>();
   kept->owner = ObjectRef::share(owner.ptr());
   if (state.has_value()) kept->record = make_record(*state);
-  OperatorObject result;
-  result.spec.name = std::move(name);
-  result.spec.process = reinterpret_cast<rel_process>(address);
-  result.spec.flags = flags;
-  result.spec.input = schema_of(input);
-  result.spec.output = schema_of(output);
-  result.spec.state = std::shared_ptr<void>(kept, kept->record.get());  // owns both, hands out the record
-  if (keyed != nullptr) result.spec.keyed = keyed->records;
-  result.spec.further_inputs = schemas_of(further_inputs);
-  result.spec.further_outputs = schemas_of(further_outputs);
-  result.spec.demands = demands_of(result.spec.name, demands);
   constexpr std::uint32_t kPlain = REL_ONE_TO_ONE | REL_FILTER | REL_IN_PLACE;
-  result.spec.reentrant = !state.has_value() && keyed == nullptr && (flags & ~kPlain) == 0 && further_inputs.empty() &&
-                          further_outputs.empty() && result.spec.demands.empty() && input != nullptr && output != nullptr;
-  return result;
+  Function function{.process = reinterpret_cast<rel_process>(address),
+                    .state = std::shared_ptr<void>(kept, kept->record.get()),  // owns both, hands out the record
+                    .keyed = keyed != nullptr ? keyed->records : nullptr,
+                    .demands = demands_of(name, demands)};
+  function.reentrant = !state.has_value() && keyed == nullptr && (flags & ~kPlain) == 0 && inputs.size() == 1 && outputs.size() == 1 &&
+                       function.demands.empty();
+  return {.op = std::make_shared<FunctionOperator>(std::move(name), schemas_of(inputs), schemas_of(outputs), flags, std::move(function))};
 }
 
 View view_named(const std::string& name, const std::string& view) {
@@ -121,7 +114,7 @@ OperatorObject python(std::string name, nb::object function, const SchemaObject*
                                  .states = keyed != nullptr ? keyed->objects : nullptr};
   OperatorObject result;
   result.failure = std::make_shared<PythonFailure>(name);
-  result.spec = (flags & REL_SOURCE) != 0 ? make_python_source(described, result.failure) : make_python_operator(described, result.failure);
+  result.op = (flags & REL_SOURCE) != 0 ? make_python_source(described, result.failure) : make_python_operator(described, result.failure);
   return result;
 }
 
@@ -151,21 +144,21 @@ OperatorObject python_ports(std::string name, nb::object function, const std::ve
   for (const nb::object& type : tuple_types) described.input_types.push_back(type.ptr());
   OperatorObject result;
   result.failure = std::make_shared<PythonFailure>(name);
-  result.spec = make_python_ports(described, result.failure);
+  result.op = make_python_ports(described, result.failure);
   return result;
 }
 
 OperatorObject tolerant(const OperatorObject& inner, const SchemaObject* letters, nb::object explain) {
   OperatorObject result = inner;
-  result.spec = make_tolerant(inner.spec, schema_of(letters), explanation(inner.spec.name, inner.spec.input, std::move(explain)));
+  result.op = make_tolerant(inner.op, schema_of(letters), explanation(inner.op->name(), inner.op->inputs().front(), std::move(explain)));
   return result;
 }
 
 OperatorObject answered(const OperatorObject& inner, nb::object answer) {
   OperatorObject result = inner;
-  const bool filters = (inner.spec.flags & REL_FILTER) != 0;
-  result.spec =
-      make_recovering(inner.spec, make_answers(inner.spec.name, inner.spec.input, filters ? nullptr : inner.spec.output, answer.ptr()));
+  const bool filters = inner.op->has_any(REL_FILTER);
+  result.op = make_recovering(*inner.op, make_answers(inner.op->name(), inner.op->inputs().front(),
+                                                      filters ? nullptr : inner.op->outputs().front(), answer.ptr()));
   return result;
 }
 
@@ -175,7 +168,7 @@ OperatorObject aggregate(std::string name, const SchemaObject& input, const Sche
   if (emit != "final" && emit != "update" && emit != "run")
     throw std::invalid_argument("operator '" + name + "': emit is '" + emit + "', not 'final', 'update' or 'run'");
   const Emit when = emit == "final" ? Emit::Final : emit == "update" ? Emit::Update : Emit::Run;
-  return {.spec = make_aggregate(std::move(name), input.schema, output.schema, keys, aggregates_of(aggregates, own), when, ttl_of(ttl))};
+  return {.op = make_aggregate(std::move(name), input.schema, output.schema, keys, aggregates_of(aggregates, own), when, ttl_of(ttl))};
 }
 
 OperatorObject arrow_sink(std::string name, const SchemaObject& input, nb::object function, std::size_t batch_rows) {
@@ -185,15 +178,14 @@ OperatorObject arrow_sink(std::string name, const SchemaObject& input, nb::objec
   described.name = std::move(name);
   described.function = function.ptr();
   described.input = input.schema;
-  result.spec = make_batch_sink(described, batch_rows, result.failure);
-  result.flush = [sink = result.spec] { return flush_arrow_sink(sink); };
+  result.op = make_batch_sink(described, batch_rows, result.failure);
   return result;
 }
 
 OperatorObject count_sink(std::string name, const SchemaObject& input) {
   OperatorObject result;
   result.counter = std::make_shared<std::atomic<std::int64_t>>(0);
-  result.spec = make_count_sink(std::move(name), input.schema, result.counter);
+  result.op = make_count_sink(std::move(name), input.schema, result.counter);
   return result;
 }
 
@@ -203,15 +195,11 @@ void bind_operator(nb::module_& module) {
   nb::class_<OperatorObject>(module, "Operator",
                              "One operator, ready to be added to a scheduler. ValueError names the operator when something doesn't fit.")
       .def_static(
-          "compiled", compiled, nb::arg("name"), nb::arg("address"), nb::arg("flags"), nb::arg("input").none(), nb::arg("output").none(),
-          nb::arg("keyed").none() = nb::none(), nb::arg("state") = nb::none(), nb::arg("owner") = nb::none(),
-          nb::arg("further_inputs") = std::vector<SchemaObject>(), nb::arg("further_outputs") = std::vector<SchemaObject>(),
-          nb::arg("demands") = Demands(),
-          nb::sig("def compiled(name: str, address: int, flags: int, input: Schema | None, output: Schema | None, keyed: "
-                  "KeyedState | None = None, "
-                  "state: bytes | None = None, owner: object = None, further_inputs: collections.abc.Sequence[Schema] = (), "
-                  "further_outputs: collections.abc.Sequence[Schema] = (), demands: collections.abc.Sequence[tuple[str, int]] = ()) "
-                  "-> Operator"),
+          "compiled", compiled, nb::arg("name"), nb::arg("address"), nb::arg("flags"), nb::arg("inputs"), nb::arg("outputs"),
+          nb::arg("keyed").none() = nb::none(), nb::arg("state") = nb::none(), nb::arg("owner") = nb::none(), nb::arg("demands") = Demands(),
+          nb::sig("def compiled(name: str, address: int, flags: int, inputs: collections.abc.Sequence[Schema], outputs: "
+                  "collections.abc.Sequence[Schema], keyed: KeyedState | None = None, state: bytes | None = None, owner: object = None, "
+                  "demands: collections.abc.Sequence[tuple[str, int]] = ()) -> Operator"),
           "A rel_process at an address (abi.h). state: initial bytes of its own record, without keys; owner: kept alive with it.\n"
           "demands: ('exact' or 'at least', count) for each input port of a conjunctive operator.")
       .def_static(
@@ -269,7 +257,7 @@ void bind_operator(nb::module_& module) {
       .def_static(
           "split",
           [](std::string name, const SchemaObject& schema, std::size_t ports, const std::vector<std::string>& keys) {
-            return OperatorObject{.spec = keys.empty() ? make_round_robin(std::move(name), schema.schema, ports)
+            return OperatorObject{.op = keys.empty() ? make_round_robin(std::move(name), schema.schema, ports)
                                                        : make_hash_split(std::move(name), schema.schema, keys, ports)};
           },
           nb::arg("name"), nb::arg("schema"), nb::arg("ports"), nb::arg("keys") = std::vector<std::string>(),
@@ -278,7 +266,7 @@ void bind_operator(nb::module_& module) {
           "choice",
           [](const OperatorObject& choice, std::size_t ports) {
             OperatorObject result = choice;
-            result.spec = make_choice_split(choice.spec, ports);
+            result.op = make_choice_split(choice.op, ports);
             return result;
           },
           nb::arg("choice"), nb::arg("ports"), "Each record to the output port whose number the compiled operator `choice` gives for it.")
@@ -290,9 +278,7 @@ void bind_operator(nb::module_& module) {
           "text_source",
           [](std::string name, const SchemaObject& output, std::vector<std::string> paths, nb::object open, bool all) {
             TextFiles files{.paths = std::move(paths), .open = stream_opener(open.ptr()), .all_by_stream = all};
-            OperatorObject result{.spec = make_text_source(std::move(name), output.schema, std::move(files))};
-            result.text = std::make_shared<const OperatorSpec>(result.spec);
-            return result;
+            return OperatorObject{.op = make_text_source(std::move(name), output.schema, std::move(files))};
           },
           nb::arg("name"), nb::arg("output"), nb::arg("paths"), nb::arg("open"), nb::arg("all_opened") = false,
           nb::sig("def text_source(name: str, output: Schema, paths: collections.abc.Sequence[str], "
@@ -302,9 +288,7 @@ void bind_operator(nb::module_& module) {
       .def_static(
           "sequence_source",
           [](std::string name, const SchemaObject& output, std::int64_t count, std::size_t payload_bytes) {
-            OperatorObject result{.spec = make_sequence_source(std::move(name), output.schema, count, payload_bytes)};
-            result.sequence = std::make_shared<const OperatorSpec>(result.spec);
-            return result;
+            return OperatorObject{.op = make_sequence_source(std::move(name), output.schema, count, payload_bytes)};
           },
           nb::arg("name"), nb::arg("output"), nb::arg("count"), nb::arg("payload_bytes") = 0, "0, 1, ..., count - 1 with a shared payload.")
       .def_static(
@@ -312,7 +296,7 @@ void bind_operator(nb::module_& module) {
           [](std::string name, const SchemaObject& output, const FeederObject& feeder) {
             if (output.schema->record_size() != feeder.feeder->schema()->record_size())
               throw std::invalid_argument("operator '" + name + "': the feeder has another schema");
-            return OperatorObject{.spec = make_arrow_source(std::move(name), feeder.feeder)};
+            return OperatorObject{.op = make_arrow_source(std::move(name), feeder.feeder)};
           },
           nb::arg("name"), nb::arg("output"), nb::arg("feeder"), "Rows of the batches pushed into an ArrowFeeder.")
       .def_static("arrow_sink", arrow_sink, nb::arg("name"), nb::arg("input"), nb::arg("function"), nb::arg("batch_rows") = 65536,
@@ -323,49 +307,49 @@ void bind_operator(nb::module_& module) {
       .def_static(
           "link_out",
           [](std::string name, const SchemaObject& input, const LinkObject& link) {
-            return OperatorObject{.spec = link_out(std::move(name), input.schema, link.link)};
+            return OperatorObject{.op = link_out(std::move(name), input.schema, link.link)};
           },
           nb::arg("name"), nb::arg("input"), nb::arg("link"), "The sending end of a link, a sink.")
       .def_static(
           "link_in",
           [](std::string name, const SchemaObject& output, const LinkObject& link) {
-            return OperatorObject{.spec = link_in(std::move(name), output.schema, link.link)};
+            return OperatorObject{.op = link_in(std::move(name), output.schema, link.link)};
           },
           nb::arg("name"), nb::arg("output"), nb::arg("link"), "The receiving end of a link, a source.")
       .def_static(
-          "router", [](std::shared_ptr<Router> router) { return OperatorObject{.spec = make_router(std::move(router))}; },
+          "router", [](std::shared_ptr<Router> router) { return OperatorObject{.op = make_router(std::move(router))}; },
           nb::arg("router"), "Runs a router: an output port for each local target, a sink if there is none.")
       .def_static(
-          "gather", [](std::shared_ptr<Gather> gather) { return OperatorObject{.spec = make_gather(std::move(gather))}; },
+          "gather", [](std::shared_ptr<Gather> gather) { return OperatorObject{.op = make_gather(std::move(gather))}; },
           nb::arg("gather"), "Runs a gather, a source.")
       .def_static(
           "tap",
           [](std::string name, const SchemaObject& schema, std::shared_ptr<Tap> tap) {
-            return OperatorObject{.spec = make_tap(std::move(name), schema.schema, std::move(tap))};
+            return OperatorObject{.op = make_tap(std::move(name), schema.schema, std::move(tap))};
           },
           nb::arg("name"), nb::arg("schema"), nb::arg("tap"), "Runs a tap.")
       .def_prop_ro(
-          "name", [](const OperatorObject& self) { return self.spec.name; }, "What counters and messages call it.")
+          "name", [](const OperatorObject& self) { return self.op->name(); }, "What counters and messages call it.")
       .def_prop_ro(
-          "flags", [](const OperatorObject& self) { return self.spec.flags; }, "rel_flags as the scheduler sees them.")
+          "flags", [](const OperatorObject& self) { return self.op->flags(); }, "rel_flags as the scheduler sees them.")
       .def_prop_ro(
           "state",
           [](const OperatorObject& self) -> std::optional<KeyedStateObject> {
-            const std::shared_ptr<StateTable> store = self.spec.store != nullptr ? self.spec.store : self.spec.keyed;
-            return store != nullptr ? std::optional(KeyedStateObject{.store = store}) : std::nullopt;
+            StateTable* const state = self.op->state();
+            return state != nullptr ? std::optional(KeyedStateObject{.store = std::shared_ptr<StateTable>(self.op, state)}) : std::nullopt;
           },
           nb::sig("def state(self) -> KeyedState | None"), "What it keeps by key, whatever its lane; None if that is nothing.")
       .def_prop_ro(
-          "has_part", [](const OperatorObject& self) { return self.spec.partial != nullptr; },
+          "has_part", [](const OperatorObject& self) { return self.op->takes_partial_runs(); },
           "Whether its producer may run it beside whoever does, where it finds the queue full.")
       .def_prop_ro(
-          "reentrant", [](const OperatorObject& self) { return self.spec.reentrant; },
+          "reentrant", [](const OperatorObject& self) { return self.op->is_reentrant(); },
           "Whether several threads may run it at once, each by itself.")
       .def(
           "settle",
           [](const OperatorObject& self) {
             const nb::gil_scoped_release released;
-            if (self.spec.settle != nullptr) self.spec.settle(self.spec.state.get());
+            self.op->settle();
           },
           "Before its state is read with everything held: takes in what other threads have done for it. StateError if it can't.")
       .def_prop_ro(

@@ -44,9 +44,9 @@ OperatorObject window(std::string name, const SchemaObject& input, const SchemaO
   OperatorObject result;
   if (assigner != nullptr) {
     result.failure = assigner->failure;
-    options.assigner = std::make_shared<const OperatorSpec>(assigner->spec);
+    options.assigner = assigner->op;
   }
-  result.spec = make_window(std::move(name), input.schema, output.schema, keys, options, aggregates_of(aggregates, own));
+  result.op = make_window(std::move(name), input.schema, output.schema, keys, options, aggregates_of(aggregates, own));
   return result;
 }
 
@@ -84,7 +84,7 @@ OperatorObject join(std::string name, const SchemaObject& left, const SchemaObje
                             .symmetric = symmetric,
                             .times = times_of(times),
                             .ttl = ttl_of(ttl)};
-  return {.spec = (cross ? make_cross_join : make_join)(std::move(name), left.schema, right.schema, output.schema, options)};
+  return {.op = (cross ? make_cross_join : make_join)(std::move(name), left.schema, right.schema, output.schema, options)};
 }
 
 using GivenStep = std::tuple<std::string, std::int64_t, bool>;
@@ -94,7 +94,7 @@ OperatorObject pattern(const OperatorObject& marks, const SchemaObject& output, 
   PatternOptions options{.keys = std::move(keys), .time = std::move(time), .shift = shift, .fields = std::move(fields), .outer = outer};
   for (const auto& [name, within, strict] : steps) options.steps.push_back({name, within, strict});
   OperatorObject result = marks;
-  result.spec = make_pattern(marks.spec, output.schema, options);
+  result.op = make_pattern(marks.op, output.schema, options);
   return result;
 }
 
@@ -108,7 +108,7 @@ void bind_timed_operators() {
              double ticks_per_second, bool splits, double ahead, double clock_ticks) {
             const auto after = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(idle_after));
             const auto most = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(ahead));
-            return OperatorObject{.spec = make_event_time(std::move(name), schema.schema, field, lateness, {after, ticks_per_second},
+            return OperatorObject{.op = make_event_time(std::move(name), schema.schema, field, lateness, {after, ticks_per_second},
                                                           splits, {most, clock_ticks})};
           },
           nb::arg("name"), nb::arg("schema"), nb::arg("field"), nb::arg("lateness"), nb::arg("idle_after") = 0.0,
@@ -119,8 +119,8 @@ void bind_timed_operators() {
           "ahead\nof the clock go by output port 1.")
       .def_static(
           "union",
-          [](std::string name, const SchemaObject& schema, std::vector<bool> tells) {
-            return OperatorObject{.spec = make_union(std::move(name), schema.schema, std::move(tells))};
+          [](std::string name, const SchemaObject& schema, const std::vector<bool>& tells) {
+            return OperatorObject{.op = make_union(std::move(name), schema.schema, tells)};
           },
           nb::arg("name"), nb::arg("schema"), nb::arg("tells"),
           "Unites the streams of its input ports, each a split or, where it tells of its own in order, several.")
@@ -150,21 +150,21 @@ void bind_timed_operators() {
       .def_static(
           "merge",
           [](std::string name, const SchemaObject& schema, std::size_t ports, const std::string& time, std::int64_t shift) {
-            return OperatorObject{.spec = make_merge(std::move(name), schema.schema, ports, time, shift)};
+            return OperatorObject{.op = make_merge(std::move(name), schema.schema, ports, time, shift)};
           },
           nb::arg("name"), nb::arg("schema"), nb::arg("ports"), nb::arg("time"), nb::arg("shift"),
           "Records of all input ports in the order of their times.")
       .def_static(
           "throttle",
           [](std::string name, const SchemaObject& schema, double per_second) {
-            return OperatorObject{.spec = make_throttle(std::move(name), schema.schema, per_second)};
+            return OperatorObject{.op = make_throttle(std::move(name), schema.schema, per_second)};
           },
           nb::arg("name"), nb::arg("schema"), nb::arg("per_second"), "Passes records on no faster than so many a second.")
       .def_static(
           "delay",
           [](std::string name, const SchemaObject& schema, double seconds, std::size_t most) {
             const std::chrono::nanoseconds delay(std::llround(seconds * 1e9));
-            return OperatorObject{.spec = make_delay(std::move(name), schema.schema, delay, most)};
+            return OperatorObject{.op = make_delay(std::move(name), schema.schema, delay, most)};
           },
           nb::arg("name"), nb::arg("schema"), nb::arg("seconds"), nb::arg("most"),
           "Passes everything on so long after it came, keeping at most so many records; to be poked now and then.");

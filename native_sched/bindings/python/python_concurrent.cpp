@@ -28,12 +28,27 @@ struct Output {
   std::vector<std::byte> out = {};
 };
 
-struct Concurrent {
+struct Concurrent final : Operator {
+  Concurrent(const ConcurrentCalls& described, std::shared_ptr<PythonFailure> where)
+      : Operator(described.name, {described.input}, described.outputs, REL_ON_FINISH),
+        calls(ObjectRef::share(described.calls)),
+        codec(described.name, described.input, described.input_type),
+        failure(std::move(where)),
+        ordered(described.ordered) {
+    for (const auto& schema : described.outputs) results.push_back({.codec = std::make_unique<RecordCodec>(name(), schema, nullptr)});
+  }
+
+  std::int64_t process(const std::byte* in, std::int64_t n, std::byte* out, std::int64_t capacity, rel_context* context) override;
+  bool on_mark(Mark mark, rel_context* context) override;
+  void on_command(rel_context* context) override;
+  [[nodiscard]] bool takes_commands() const override { return true; }
+  [[nodiscard]] bool has_pending() const override { return under_way.load(std::memory_order_acquire) > 0; }
+
   ObjectRef calls;
-  std::unique_ptr<RecordCodec> input;
-  std::vector<Output> outputs;
-  std::shared_ptr<PythonFailure> failure;
-  bool ordered = true;
+  RecordCodec codec;  // of the input
+  std::vector<Output> results;
+  const std::shared_ptr<PythonFailure> failure;
+  const bool ordered;
   std::deque<Mark> marks;                   // held back, in the order of the bars
   std::atomic<std::uint64_t> under_way{0};  // tuples and bars that the object has; read by those who hold the operator
 };
@@ -71,12 +86,12 @@ bool take(Concurrent& self, PyObject* given, Visit& visit) {
   int bar = 0;
   if (PyArg_ParseTuple(given, "O!nnp", &PyList_Type, &lists, &done, &skipped, &bar) == 0) return false;
   visit = {.done = done, .skipped = skipped, .bar = bar != 0};
-  if (PyList_GET_SIZE(lists) != static_cast<Py_ssize_t>(self.outputs.size())) {
+  if (PyList_GET_SIZE(lists) != static_cast<Py_ssize_t>(self.results.size())) {
     PyErr_SetString(PyExc_TypeError, "expected a list for each output port");
     return false;
   }
-  for (std::size_t port = 0; port < self.outputs.size(); ++port) {
-    Output& output = self.outputs[port];
+  for (std::size_t port = 0; port < self.results.size(); ++port) {
+    Output& output = self.results[port];
     output.encoded.clear();
     PyObject* items = PyList_GET_ITEM(lists, static_cast<Py_ssize_t>(port));
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(items); ++i) {
@@ -99,8 +114,8 @@ Came visit(Concurrent& self, rel_context* context, Visit& came) {
 // Without the GIL. False: stop.
 bool submit(Concurrent& self, const Visit& came, rel_context* context) {
   if (came.skipped > 0) context->count(Tally::Skipped, came.skipped);
-  for (std::size_t port = 0; port < self.outputs.size(); ++port) {
-    Output& output = self.outputs[port];
+  for (std::size_t port = 0; port < self.results.size(); ++port) {
+    Output& output = self.results[port];
     if (output.encoded.count == 0) continue;
     const std::size_t room = std::min(output.encoded.count, kAtOnce);
     output.out.resize(room * output.codec->schema().record_size());
@@ -134,12 +149,12 @@ std::int64_t give(Concurrent& self, rel_context* context) {
 
 // GIL. Hands tuples on, as many as there is room for; negative: a Python error is set.
 std::int64_t begin(Concurrent& self, const std::byte* records, std::size_t count) {
-  const std::size_t stride = self.input->schema().record_size();
+  const std::size_t stride = self.codec.schema().record_size();
   const ObjectRef room = ObjectRef::take(PyObject_CallMethod(self.calls.get(), "room", nullptr));
   const Py_ssize_t free = room ? PyLong_AsSsize_t(room.get()) : -1;
   const auto taken = std::min(count, static_cast<std::size_t>(std::max<Py_ssize_t>(free, 0)));
   if (taken == 0) return free < 0 ? -1 : 0;
-  const ObjectRef tuples = ObjectRef::take(self.input->decode(records, taken, stride));
+  const ObjectRef tuples = ObjectRef::take(self.codec.decode(records, taken, stride));
   if (!tuples) return -1;
   self.under_way.fetch_add(taken, std::memory_order_relaxed);
   const ObjectRef begun = ObjectRef::take(PyObject_CallMethod(self.calls.get(), "begin", "O", tuples.get()));
@@ -149,74 +164,47 @@ std::int64_t begin(Concurrent& self, const std::byte* records, std::size_t count
 // Until something has come, for a moment at most. False: a Python error is set.
 bool wait(Concurrent& self) { return static_cast<bool>(ObjectRef::take(PyObject_CallMethod(self.calls.get(), "wait", nullptr))); }
 
-std::int64_t process(const void* in, std::int64_t n, void*, std::int64_t, void* state, rel_context* context) {
-  auto& self = *static_cast<Concurrent*>(state);
-  const auto* records = static_cast<const std::byte*>(in);
-  const std::size_t stride = self.input->schema().record_size();
+std::int64_t Concurrent::process(const std::byte* in, std::int64_t n, std::byte*, std::int64_t, rel_context* context) {
+  const std::size_t stride = codec.schema().record_size();
   auto left = static_cast<std::size_t>(n);
   // At the end of the input: until nothing is under way.
-  while (left > 0 || (n == 0 && self.under_way.load(std::memory_order_relaxed) > 0)) {
+  while (left > 0 || (n == 0 && under_way.load(std::memory_order_relaxed) > 0)) {
     {
-      const Entered entered(self);
-      const std::int64_t begun = left > 0 ? begin(self, records, left) : 0;
-      if (begun < 0 || (begun == 0 && !wait(self))) {
-        context->fail(self.failure->keep());
+      const Entered entered(*this);
+      const std::int64_t begun = left > 0 ? begin(*this, in, left) : 0;
+      if (begun < 0 || (begun == 0 && !wait(*this))) {
+        context->fail(failure->keep());
         return kFailedSomewhere;
       }
-      records += static_cast<std::size_t>(begun) * stride;
+      in += static_cast<std::size_t>(begun) * stride;
       left -= static_cast<std::size_t>(begun);
     }
-    if (const std::int64_t given = give(self, context); given < 0) return given;
+    if (const std::int64_t emitted = give(*this, context); emitted < 0) return emitted;
     if (context->stopping()) return REL_STOPPED;
   }
   return 0;
 }
 
-bool marked(void* state, Mark mark, rel_context* context) {
-  auto& self = *static_cast<Concurrent*>(state);
-  if (mark.kind == MarkKind::Command) {
-    (void)give(self, context);  // whoever has to stop knows it, and a failure has its message
-    return false;
-  }
+bool Concurrent::on_mark(Mark mark, rel_context* context) {
   // Without an order there is no place where a time belongs, and as a bar it would keep what is quick behind what is slow.
-  if (self.under_way.load(std::memory_order_relaxed) == 0 || (mark.kind == MarkKind::Time && !self.ordered)) return true;
-  self.marks.push_back(mark);
-  self.under_way.fetch_add(1, std::memory_order_relaxed);
-  const Entered entered(self);
-  if (!ObjectRef::take(PyObject_CallMethod(self.calls.get(), "bar", nullptr))) context->fail(self.failure->keep());
+  if (under_way.load(std::memory_order_relaxed) == 0 || (mark.kind == MarkKind::Time && !ordered)) return true;
+  marks.push_back(mark);
+  under_way.fetch_add(1, std::memory_order_relaxed);
+  const Entered entered(*this);
+  if (!ObjectRef::take(PyObject_CallMethod(calls.get(), "bar", nullptr))) context->fail(failure->keep());
   return false;
 }
 
-bool pending(void* state) { return static_cast<Concurrent*>(state)->under_way.load(std::memory_order_acquire) > 0; }
+void Concurrent::on_command(rel_context* context) {
+  (void)give(*this, context);  // whoever has to stop knows it, and a failure has its message
+}
 
 }  // namespace
 
-OperatorSpec make_concurrent(const ConcurrentCalls& described, std::shared_ptr<PythonFailure> failure) {
+std::shared_ptr<Operator> make_concurrent(const ConcurrentCalls& described, std::shared_ptr<PythonFailure> failure) {
   if (described.input == nullptr || described.outputs.empty())
     throw std::invalid_argument("operator '" + described.name + "': needs an input schema and an output schema");
-  std::shared_ptr<Concurrent> self(new Concurrent, [](Concurrent* of) {
-    const GilScope gil;
-    if (gil) delete of;
-  });
-  self->calls = ObjectRef::share(described.calls);
-  self->input = std::make_unique<RecordCodec>(described.name, described.input, described.input_type);
-  for (const auto& schema : described.outputs)
-    self->outputs.push_back({.codec = std::make_unique<RecordCodec>(described.name, schema, nullptr)});
-  self->failure = std::move(failure);
-  self->ordered = described.ordered;
-
-  OperatorSpec spec;
-  spec.name = described.name;
-  spec.process = process;
-  spec.marked = marked;
-  spec.pending = pending;
-  spec.commanded = true;
-  spec.flags = REL_ON_FINISH;
-  spec.state = self;
-  spec.input = described.input;
-  spec.output = described.outputs.front();
-  spec.further_outputs.assign(described.outputs.begin() + 1, described.outputs.end());
-  return spec;
+  return make_with_references<Concurrent>(described, std::move(failure));
 }
 
 }  // namespace rayelastic::python

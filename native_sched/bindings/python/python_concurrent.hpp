@@ -31,6 +31,6 @@ struct ConcurrentCalls {
 };
 
 // GIL. Throws std::invalid_argument for schemas of no sense.
-[[nodiscard]] OperatorSpec make_concurrent(const ConcurrentCalls& described, std::shared_ptr<PythonFailure> failure);
+[[nodiscard]] std::shared_ptr<Operator> make_concurrent(const ConcurrentCalls& described, std::shared_ptr<PythonFailure> failure);
 
 }  // namespace rayelastic::python

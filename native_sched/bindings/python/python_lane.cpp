@@ -17,14 +17,39 @@ constexpr const char* kIndexAttribute = "rel_index";
 
 constexpr std::int64_t kFailedSomewhere = REL_FAILED(INT64_MAX - 1);  // no input of the run has this number
 
-struct PythonLane {
-  std::string name;
+// The lane looks its keys up itself: it isn't REL_KEYED for the engine.
+struct PythonLane final : Operator {
+  PythonLane(const PythonFunction& described, std::shared_ptr<PythonFailure> where)
+      : Operator(described.name, {described.input}, outputs_of(described),
+                 (described.flags & ~static_cast<std::uint32_t>(REL_KEYED)) | REL_NEEDS_TOKEN),
+        function(ObjectRef::share(described.function)),
+        states(described.states),
+        failure(std::move(where)),
+        record_size(described.input->record_size()),
+        calls(described.view == View::Tuples ? CalledFor::Record : CalledFor::Run) {
+    const std::shared_ptr<const Schema> encoded = has_any(REL_FILTER | REL_SINK) ? nullptr : described.output;
+    view = described.view == View::Tuples  ? make_tuple_view(name(), described.input, encoded, described.input_type)
+           : described.view == View::Numpy ? make_numpy_view(name(), described.input, encoded)
+                                           : make_arrow_view(name(), described.input, encoded);
+  }
+
+  std::int64_t process(const std::byte* in, std::int64_t n, std::byte* out, std::int64_t capacity, rel_context* context) override;
+  [[nodiscard]] StateTable* state() override { return states.get(); }
+  [[nodiscard]] CalledFor called_for() const override { return calls; }
+  [[nodiscard]] bool bounds_runs() const override { return states != nullptr; }
+  [[nodiscard]] std::size_t longest_run() const override { return states->longest_run(); }
+
+  static Schemas outputs_of(const PythonFunction& described) {
+    if ((described.flags & REL_SINK) != 0) return {};
+    return {(described.flags & REL_FILTER) != 0 ? described.input : described.output};
+  }
+
   ObjectRef function;
   std::unique_ptr<RunView> view;
-  std::shared_ptr<ObjectStates> states;
-  std::shared_ptr<PythonFailure> failure;
-  std::size_t record_size = 0;
-  std::uint32_t flags = 0;
+  const std::shared_ptr<ObjectStates> states;
+  const std::shared_ptr<PythonFailure> failure;
+  const std::size_t record_size;
+  const CalledFor calls;
   std::vector<void*> slots;
   std::vector<std::uint8_t> mask;
 };
@@ -38,7 +63,7 @@ std::int64_t fail(const PythonLane& lane, std::size_t index, std::size_t count, 
 
 // Calls the function and takes its result into lane.view or lane.mask. Token held. False: a Python error is set.
 bool call(PythonLane& lane, const std::byte* in, std::size_t count, const rel_context* context, std::size_t* failed) {
-  const bool is_filter = (lane.flags & REL_FILTER) != 0;
+  const bool is_filter = lane.has_any(REL_FILTER);
   PyObject* states = nullptr;
   if (lane.states != nullptr) {
     lane.slots.resize(count);
@@ -68,9 +93,9 @@ bool call(PythonLane& lane, const std::byte* in, std::size_t count, const rel_co
     return false;
   }
   bool done = true;
-  if ((lane.flags & REL_SINK) == 0) {
+  if (!lane.has_any(REL_SINK)) {
     done = is_filter ? lane.view->mask_from_python(result, count, lane.mask, failed)
-                     : lane.view->from_python(result, (lane.flags & REL_ONE_TO_ONE) != 0 ? count : kUnknownIndex, failed);
+                     : lane.view->from_python(result, lane.has_any(REL_ONE_TO_ONE) ? count : kUnknownIndex, failed);
   }
   Py_DECREF(result);
   return done;
@@ -86,15 +111,12 @@ std::int64_t keep_marked(const PythonLane& lane, const std::byte* in, std::size_
   return static_cast<std::int64_t>(static_cast<std::size_t>(to - out) / lane.record_size);
 }
 
-std::int64_t process(const void* in, std::int64_t n, void* out, std::int64_t capacity, void* state, rel_context* context) {
-  auto& lane = *static_cast<PythonLane*>(state);
-  const auto* records = static_cast<const std::byte*>(in);
+std::int64_t PythonLane::process(const std::byte* in, std::int64_t n, std::byte* out, std::int64_t capacity, rel_context* context) {
   const auto count = static_cast<std::size_t>(n);
   std::size_t failed = kUnknownIndex;
-  if (!call(lane, records, count, context, &failed)) return fail(lane, failed, count, context);
-  if ((lane.flags & REL_SINK) != 0) return 0;
-  if ((lane.flags & REL_FILTER) != 0) return keep_marked(lane, records, count, static_cast<std::byte*>(out));
-  return lane.view->submit(static_cast<std::byte*>(out), capacity, context);
+  if (!call(*this, in, count, context, &failed)) return fail(*this, failed, count, context);
+  if (has_any(REL_SINK)) return 0;
+  return has_any(REL_FILTER) ? keep_marked(*this, in, count, out) : view->submit(out, capacity, context);
 }
 
 }  // namespace
@@ -113,7 +135,7 @@ std::size_t index_of_error() {
   return number < 0 ? kUnknownIndex : static_cast<std::size_t>(number);
 }
 
-OperatorSpec make_python_operator(const PythonFunction& function, std::shared_ptr<PythonFailure> failure) {
+std::shared_ptr<Operator> make_python_operator(const PythonFunction& function, std::shared_ptr<PythonFailure> failure) {
   const std::string where = "operator '" + function.name + "': ";
   const bool is_filter = (function.flags & REL_FILTER) != 0;
   const bool is_sink = (function.flags & REL_SINK) != 0;
@@ -126,32 +148,7 @@ OperatorSpec make_python_operator(const PythonFunction& function, std::shared_pt
   if ((function.flags & (REL_SOURCE | REL_IN_PLACE)) != 0)
     throw std::invalid_argument(where + "a Python function is no source here and works not in place");
 
-  std::shared_ptr<PythonLane> lane(new PythonLane, [](PythonLane* self) {
-    const GilScope gil;
-    if (gil) delete self;
-  });
-  const std::shared_ptr<const Schema> encoded = is_filter || is_sink ? nullptr : function.output;
-  lane->name = function.name;
-  lane->function = ObjectRef::share(function.function);
-  lane->view = function.view == View::Tuples  ? make_tuple_view(function.name, function.input, encoded, function.input_type)
-               : function.view == View::Numpy ? make_numpy_view(function.name, function.input, encoded)
-                                              : make_arrow_view(function.name, function.input, encoded);
-  lane->states = function.states;
-  lane->failure = std::move(failure);
-  lane->record_size = function.input->record_size();
-  lane->flags = function.flags;
-
-  OperatorSpec spec;
-  spec.name = function.name;
-  spec.process = process;
-  // The lane looks its keys up itself: with REL_KEYED it would get slots in place of itself.
-  spec.flags = (function.flags & ~static_cast<std::uint32_t>(REL_KEYED)) | REL_NEEDS_TOKEN;
-  spec.input = function.input;
-  spec.output = is_sink ? nullptr : is_filter ? function.input : function.output;
-  spec.state = lane;
-  spec.store = function.states;
-  spec.called_for = function.view == View::Tuples ? CalledFor::Record : CalledFor::Run;
-  return spec;
+  return make_with_references<PythonLane>(function, std::move(failure));
 }
 
 }  // namespace rayelastic::python

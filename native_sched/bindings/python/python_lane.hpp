@@ -34,7 +34,7 @@ struct PythonFunction {
 };
 
 // GIL. The operator, and where its exception will be. Throws std::invalid_argument for flags, views and schemas of no sense.
-[[nodiscard]] OperatorSpec make_python_operator(const PythonFunction& function, std::shared_ptr<PythonFailure> failure);
+[[nodiscard]] std::shared_ptr<Operator> make_python_operator(const PythonFunction& function, std::shared_ptr<PythonFailure> failure);
 
 // A Python function over runs of several ports. The callable gets what it is called for and returns a sequence with one result for
 // each output port, None for none:
@@ -61,13 +61,13 @@ struct PythonPorts {
 };
 
 // GIL. Throws std::invalid_argument for ports of no sense.
-[[nodiscard]] OperatorSpec make_python_ports(const PythonPorts& function, std::shared_ptr<PythonFailure> failure);
+[[nodiscard]] std::shared_ptr<Operator> make_python_ports(const PythonPorts& function, std::shared_ptr<PythonFailure> failure);
 
 // GIL. A source: function() gives an iterator of tuples. With REL_NEEDS_TOKEN in flags the iterator must never wait for anything;
 // without, it may block, holding neither token nor GIL while it does. A stop raises GeneratorExit where it waits in Python code.
-[[nodiscard]] OperatorSpec make_python_source(const PythonFunction& function, std::shared_ptr<PythonFailure> failure);
+[[nodiscard]] std::shared_ptr<Operator> make_python_source(const PythonFunction& function, std::shared_ptr<PythonFailure> failure);
 
 // GIL. A sink whose function gets a pyarrow.RecordBatch of up to `batch_rows` rows.
-[[nodiscard]] OperatorSpec make_batch_sink(const PythonFunction& function, std::size_t batch_rows, std::shared_ptr<PythonFailure> failure);
+[[nodiscard]] std::shared_ptr<Operator> make_batch_sink(const PythonFunction& function, std::size_t batch_rows, std::shared_ptr<PythonFailure> failure);
 
 }  // namespace rayelastic::python

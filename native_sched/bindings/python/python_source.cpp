@@ -19,13 +19,27 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr auto kQuickBatch = std::chrono::milliseconds(1);  // a batch that took longer had to wait
 
-struct PythonSource {
-  PythonSource(std::string name, std::shared_ptr<const Schema> output) : codec(std::move(name), std::move(output), nullptr) {}
+struct PythonSource final : Operator {
+  PythonSource(const PythonFunction& described, std::shared_ptr<PythonFailure> where)
+      : Operator(described.name, {}, {described.output},
+                 described.flags | REL_SOURCE | ((described.flags & REL_NEEDS_TOKEN) == 0 ? REL_BESIDE_TOKEN : 0)),
+        function(ObjectRef::share(described.function)),
+        codec(described.name, described.output, nullptr),
+        failure(std::move(where)) {}
+
+  std::int64_t process(const std::byte*, std::int64_t, std::byte* out, std::int64_t capacity, rel_context* context) override;
+  // Raises GeneratorExit in the iterator where it waits in Python code, so that its finally clauses run. A call that waits in C
+  // and never comes back to Python can't be interrupted by anybody.
+  void interrupt() override {
+    interrupted.store(true);
+    const GilScope gil;
+    if (gil) (void)failure->interrupt();
+  }
 
   ObjectRef function;
   ObjectRef iterator;  // made by the first call
   RecordCodec codec;
-  std::shared_ptr<PythonFailure> failure;
+  const std::shared_ptr<PythonFailure> failure;
   std::int64_t limit = 1;
   EncodedRecords encoded;
   std::atomic<bool> interrupted{false};
@@ -62,25 +76,24 @@ Pulled pull(PythonSource& source, std::int64_t limit) {
   return Pulled::More;
 }
 
-std::int64_t process(const void*, std::int64_t, void* out, std::int64_t capacity, void* state, rel_context* context) {
-  auto& source = *static_cast<PythonSource*>(state);
-  source.encoded.clear();
+std::int64_t PythonSource::process(const std::byte*, std::int64_t, std::byte* out, std::int64_t capacity, rel_context* context) {
+  encoded.clear();
   // Tuples that came before an exception or the end are submitted all the same.
   Pulled pulled = Pulled::End;
   {
-    const Inside inside(*source.failure);
-    if (!source.interrupted.load()) pulled = pull(source, std::clamp<std::int64_t>(source.limit, 1, capacity));
+    const Inside inside(*failure);
+    if (!interrupted.load()) pulled = pull(*this, std::clamp<std::int64_t>(limit, 1, capacity));
   }
   std::string message;
   if (pulled == Pulled::Failed) {
-    if (source.interrupted.load()) {  // GeneratorExit, or what the user's code made of it
+    if (interrupted.load()) {  // GeneratorExit, or what the user's code made of it
       PyErr_Clear();
       pulled = Pulled::End;
     } else {
-      message = source.failure->keep();
+      message = failure->keep();
     }
   }
-  const std::int64_t left = emit(source.codec.schema(), source.encoded, static_cast<std::byte*>(out), capacity, context);
+  const std::int64_t left = emit(codec.schema(), encoded, out, capacity, context);
   if (left < 0 || pulled == Pulled::More) return left;
   if (pulled == Pulled::End) {
     context->finish();
@@ -91,38 +104,14 @@ std::int64_t process(const void*, std::int64_t, void* out, std::int64_t capacity
   return REL_FAILED(0);
 }
 
-// Raises GeneratorExit in the iterator where it waits in Python code, so that its finally clauses run. A call that waits in C
-// and never comes back to Python can't be interrupted by anybody.
-void interrupt(void* state) {
-  auto& source = *static_cast<PythonSource*>(state);
-  source.interrupted.store(true);
-  const GilScope gil;
-  if (gil) (void)source.failure->interrupt();
-}
-
 }  // namespace
 
-OperatorSpec make_python_source(const PythonFunction& function, std::shared_ptr<PythonFailure> failure) {
+std::shared_ptr<Operator> make_python_source(const PythonFunction& function, std::shared_ptr<PythonFailure> failure) {
   const std::string where = "operator '" + function.name + "': ";
   if (PyCallable_Check(function.function) == 0) throw std::invalid_argument(where + "function must be callable and return an iterator");
   if (function.output == nullptr || function.input != nullptr)
     throw std::invalid_argument(where + "a source has an output schema and no input schema");
-  std::shared_ptr<PythonSource> source(new PythonSource(function.name, function.output), [](PythonSource* self) {
-    const GilScope gil;
-    if (gil) delete self;
-  });
-  source->function = ObjectRef::share(function.function);
-  source->failure = std::move(failure);
-
-  OperatorSpec spec;
-  spec.name = function.name;
-  spec.process = process;
-  spec.flags = function.flags | REL_SOURCE;
-  if ((spec.flags & REL_NEEDS_TOKEN) == 0) spec.flags |= REL_BESIDE_TOKEN;
-  spec.output = function.output;
-  spec.state = source;
-  spec.interrupt = interrupt;
-  return spec;
+  return make_with_references<PythonSource>(function, std::move(failure));
 }
 
 }  // namespace rayelastic::python

@@ -78,51 +78,48 @@ std::size_t ArrowFeeder::queued_bytes() const {
 
 namespace {
 
-struct ArrowSource {
-  std::shared_ptr<ArrowFeeder> feeder;
-  std::unique_ptr<ArrowBatch> batch;
-  std::size_t next = 0;  // row of batch
-};
+class ArrowSource final : public Operator {
+ public:
+  ArrowSource(std::string name, std::shared_ptr<ArrowFeeder> feeder)
+      : Operator(std::move(name), {}, {feeder->schema()}, REL_SOURCE), feeder_(std::move(feeder)) {}
 
-std::int64_t read_batch(const void*, std::int64_t, void* out, std::int64_t capacity, void* state, rel_context* context) {
-  auto& source = *static_cast<ArrowSource*>(state);
-  if (source.batch == nullptr) {
-    Fed fed = source.feeder->next();
-    if (fed.mark.has_value()) {
-      context->mark(*fed.mark);
+  std::int64_t process(const std::byte*, std::int64_t, std::byte* out, std::int64_t capacity, rel_context* context) override {
+    if (batch_ == nullptr) {
+      Fed fed = feeder_->next();
+      if (fed.mark.has_value()) {
+        context->mark(*fed.mark);
+        return 0;
+      }
+      batch_ = std::move(fed.batch);
+      next_ = 0;
+    }
+    if (batch_ == nullptr) {
+      if (const auto failure = feeder_->failure()) {
+        context->fail(*failure);
+        return REL_FAILED(0);
+      }
+      context->finish();  // an interrupted source ends, too: the engine drains or drops what it has read
       return 0;
     }
-    source.batch = std::move(fed.batch);
-    source.next = 0;
+    const std::size_t count = std::min(static_cast<std::size_t>(capacity), batch_->rows() - next_);
+    batch_->read(next_, count, out);
+    if (feeder_->schema()->has_text()) context->attach(batch_->chunk());
+    next_ += count;
+    if (next_ == batch_->rows()) batch_.reset();
+    return static_cast<std::int64_t>(count);
   }
-  if (source.batch == nullptr) {
-    if (const auto failure = source.feeder->failure()) {
-      context->fail(*failure);
-      return REL_FAILED(0);
-    }
-    context->finish();  // an interrupted source ends, too: what it has read is drained or dropped by the engine
-    return 0;
-  }
-  const std::size_t count = std::min(static_cast<std::size_t>(capacity), source.batch->rows() - source.next);
-  source.batch->read(source.next, count, static_cast<std::byte*>(out));
-  if (source.feeder->schema()->has_text()) context->attach(source.batch->chunk());
-  source.next += count;
-  if (source.next == source.batch->rows()) source.batch.reset();
-  return static_cast<std::int64_t>(count);
-}
+  void interrupt() override { feeder_->interrupt(); }
+
+ private:
+  const std::shared_ptr<ArrowFeeder> feeder_;
+  std::unique_ptr<ArrowBatch> batch_;
+  std::size_t next_ = 0;  // row of batch_
+};
 
 }  // namespace
 
-OperatorSpec make_arrow_source(std::string name, std::shared_ptr<ArrowFeeder> feeder) {
-  OperatorSpec spec;
-  spec.name = std::move(name);
-  spec.process = read_batch;
-  spec.flags = REL_SOURCE;
-  spec.output = feeder->schema();
-  spec.state = std::make_shared<ArrowSource>(ArrowSource{std::move(feeder), nullptr, 0});
-  spec.interrupt = [](void* state) { static_cast<ArrowSource*>(state)->feeder->interrupt(); };
-  spec.model = ThreadingModel::Dedicated;
-  return spec;
+std::shared_ptr<Operator> make_arrow_source(std::string name, std::shared_ptr<ArrowFeeder> feeder) {
+  return std::make_shared<ArrowSource>(std::move(name), std::move(feeder));
 }
 
 }  // namespace rayelastic

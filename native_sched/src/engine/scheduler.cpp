@@ -34,30 +34,30 @@ class Scheduler::State {
   explicit State(SchedulerOptions options) : options_(options) {}
   ~State() { stop(false, true); }
 
-  OperatorId add(OperatorSpec spec) {
-    check_operator(spec);
+  OperatorId add(std::shared_ptr<Operator> op, Placement placement) {
+    check_operator(*op, placement);
     if (started_) throw std::logic_error("operators can't be added to a scheduler that has started");
-    if (spec.store == nullptr) spec.store = spec.keyed;
-    specs_.push_back(std::move(spec));
-    return specs_.size() - 1;
+    operators_.push_back(std::move(op));
+    placements_.push_back(std::move(placement));
+    return operators_.size() - 1;
   }
 
   void connect(const Edge& edge) {
     if (started_) throw std::logic_error("operators of a scheduler that has started can't be connected");
-    check_edge(specs_, edge);
+    check_edge(operators_, edge);
     edges_.push_back(edge);
   }
 
   [[nodiscard]] unsigned minimum_threads() const {
     std::size_t most = 0;
-    for (const OperatorSpec& spec : specs_) most = std::max(most, input_count(spec));
+    for (const auto& op : operators_) most = std::max(most, op->inputs().size());
     return static_cast<unsigned>(1 + most);
   }
 
   void start(const Desired& desired) {
     if (started_) throw std::logic_error("a scheduler starts once");
     check(desired);
-    auto graph = std::make_unique<Graph>(specs_, edges_);
+    auto graph = std::make_unique<Graph>(operators_, placements_, edges_);
     const Lock apply_guard(apply_mutex_);
     build(std::move(graph), desired);
     started_ = true;
@@ -72,7 +72,7 @@ class Scheduler::State {
         threads_->start_profiler([this](std::chrono::nanoseconds duration) { return wait_for(duration); },
                                  [this](const Profile& profile) { token_waits_.look(profile, graph_->contexts()); });
       for (const auto& context : graph_->contexts()) {
-        if ((context->spec().flags & REL_SOURCE) != 0) threads_->start_source(*context);
+        if (context->op().has_any(REL_SOURCE)) threads_->start_source(*context);
       }
     } catch (...) {
       halt();
@@ -107,14 +107,14 @@ class Scheduler::State {
   [[nodiscard]] InForce in_force() const {
     InForce answer;
     if (started_) threads_->tell(answer);
-    for (OperatorId id = 0; id < specs_.size(); ++id) answer.models.push_back(model_of(id));
+    for (OperatorId id = 0; id < operators_.size(); ++id) answer.models.push_back(model_of(id));
     return answer;
   }
 
   [[nodiscard]] Sample sample() const {
     Sample sample;
     if (!started_) return sample;
-    for (OperatorId id = 0; id < specs_.size(); ++id) {
+    for (OperatorId id = 0; id < operators_.size(); ++id) {
       const OperatorContext& context = *graph_->contexts()[id];
       OperatorSample& each = sample.operators.emplace_back(OperatorSample{.tuples_in = context.tuples_in(),
                                                                           .tuples_out = context.tuples_out(),
@@ -129,7 +129,7 @@ class Scheduler::State {
         each.queued += port->queued();
         each.queue_capacity += port->capacity();
       }
-      if (const StateTable* state = specs_[id].store.get(); state != nullptr) {
+      if (const StateTable* state = operators_[id]->state(); state != nullptr) {
         each.state_keys = state->size();
         each.state_bytes = state->bytes();
       }
@@ -149,13 +149,13 @@ class Scheduler::State {
   }
 
   void end_source(OperatorId id) {
-    if (id >= specs_.size() || (specs_[id].flags & REL_SOURCE) == 0)
+    if (id >= operators_.size() || !operators_[id]->has_any(REL_SOURCE))
       throw std::invalid_argument("operator " + std::to_string(id) + " is no source");
     if (started_) graph_->contexts()[id]->interrupt();
   }
 
   void poke(OperatorId id) {
-    if (id >= specs_.size() || !specs_[id].commanded) throw std::invalid_argument("operator " + std::to_string(id) + " takes no commands");
+    if (id >= operators_.size() || !operators_[id]->takes_commands()) throw std::invalid_argument("operator " + std::to_string(id) + " takes no commands");
     if (started_) errands_->add(*graph_->ports()[id].front());
   }
 
@@ -193,7 +193,7 @@ class Scheduler::State {
 
   void begin_after(const Beginning& beginning) {
     if (started_) throw std::logic_error("after what a source of a scheduler begins is said before it starts");
-    check_beginning(specs_, beginnings_.emplace_back(beginning));
+    check_beginning(operators_, beginnings_.emplace_back(beginning));
   }
 
   void stop_at_epochs(std::vector<OperatorId> ids) {
@@ -230,7 +230,7 @@ class Scheduler::State {
       draining_.store(true, std::memory_order_seq_cst);
       epochs_->abandon(INT64_MAX);
       for (const auto& context : graph_->contexts()) {
-        if ((context->spec().flags & REL_SOURCE) != 0) context->interrupt();
+        if (context->op().has_any(REL_SOURCE)) context->interrupt();
       }
       release(finish);
       Lock lock(over_mutex_);
@@ -244,13 +244,13 @@ class Scheduler::State {
  private:
   void check(const std::vector<OperatorId>& ids, const char* what) const {
     for (const OperatorId id : ids) {
-      if (id >= specs_.size()) throw std::invalid_argument("there is no operator " + std::to_string(id) + " " + what);
+      if (id >= operators_.size()) throw std::invalid_argument("there is no operator " + std::to_string(id) + " " + what);
     }
   }
 
   void check(const Desired& desired) const {
     for (const auto& [id, model] : desired.models) {
-      if (id >= specs_.size()) throw std::invalid_argument("desired state names operator " + std::to_string(id) + ", which there isn't");
+      if (id >= operators_.size()) throw std::invalid_argument("desired state names operator " + std::to_string(id) + ", which there isn't");
     }
   }
 
@@ -261,11 +261,11 @@ class Scheduler::State {
                                                         .terminal_final = [this] { count_final(); },
                                                         .changed = [this] { tell_changed(); },
                                                         .waiting = [this] { threads_->replace_waiting(); }});
-    threads_ = std::make_unique<EngineThreads>(*engine_, specs_.size());
+    threads_ = std::make_unique<EngineThreads>(*engine_, operators_.size());
     errands_ = std::make_unique<Errands>(*engine_);
     graph_->build(*engine_, desired.models, [this](OperatorId id) {
       fail({.operator_id = id,
-            .operator_name = specs_[id].name,
+            .operator_name = operators_[id]->name(),
             .message = "has more than loop_bytes on its feedback edge: the loop makes records faster than it ends them; end more of "
                        "them each round, or raise loop_bytes"});
     });
@@ -281,7 +281,7 @@ class Scheduler::State {
   // Before the start: what was asked for.
   [[nodiscard]] ThreadingModel model_of(OperatorId id) const {
     if (started_) return graph_->model_of(id);
-    return specs_[id].input == nullptr ? ThreadingModel::Dedicated : specs_[id].model;
+    return operators_[id]->inputs().empty() ? ThreadingModel::Dedicated : placements_[id].model;
   }
 
   [[nodiscard]] bool holds(const Desired& desired) const {
@@ -341,7 +341,8 @@ class Scheduler::State {
   }
 
   const SchedulerOptions options_;
-  std::vector<OperatorSpec> specs_;
+  Operators operators_;
+  std::vector<Placement> placements_;  // of these
   std::vector<Edge> edges_;
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<Graph> graph_;
@@ -367,7 +368,9 @@ class Scheduler::State {
 
 Scheduler::Scheduler(SchedulerOptions options) : state_(std::make_unique<State>(options)) {}
 Scheduler::~Scheduler() = default;
-OperatorId Scheduler::add_operator(OperatorSpec spec) { return state_->add(std::move(spec)); }
+OperatorId Scheduler::add_operator(std::shared_ptr<Operator> op, Placement placement) {
+  return state_->add(std::move(op), std::move(placement));
+}
 void Scheduler::connect(OperatorId from, OperatorId to, std::size_t output_port, std::size_t input_port, bool feedback) {
   state_->connect({.from = from, .to = to, .output = output_port, .input = input_port, .feedback = feedback});
 }

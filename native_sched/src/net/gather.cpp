@@ -157,7 +157,7 @@ void Gather::pass(Arm& arm, Mark mark, rel_context* context) {
     if (!begins) ++due_;
     return;
   }
-  if (mark.kind == MarkKind::Epoch) {
+  if (mark.kind == MarkKind::Barrier) {
     const Lock guard(mutex_);
     if (mark.value <= epoch_) return;
     epoch_ = mark.value;
@@ -189,7 +189,7 @@ void Gather::pass(Arm& arm, Mark mark, rel_context* context) {
 // --- in turn
 
 bool Gather::is_due(const Arm& arm, bool records, Mark mark) const noexcept {
-  if (!records && mark.kind == MarkKind::Epoch) return mark.value <= epoch_ || is_aligned(mark.value);
+  if (!records && mark.kind == MarkKind::Barrier) return mark.value <= epoch_ || is_aligned(mark.value);
   if (!options_.in_turn) return true;
   if (records || mark.kind == MarkKind::Split)
     return current_ == &arm || (current_ == nullptr && due_ == 0);  // before the first turn there is one replica
@@ -204,7 +204,7 @@ bool Gather::is_due(const Arm& arm) const noexcept {
 
 // Who has ended counts as one by whom it has come.
 bool Gather::is_aligned(std::int64_t epoch) const noexcept {
-  const auto has_come = [epoch](Mark mark) { return mark.kind == MarkKind::Epoch && mark.value == epoch; };
+  const auto has_come = [epoch](Mark mark) { return mark.kind == MarkKind::Barrier && mark.value == epoch; };
   for (const auto& arm : arms_) {
     if (arm->stage == Stage::Ended) continue;
     if (arm->stage != Stage::Arrived || arm->received.header.kind != FrameKind::Mark || !has_come(arm->received.mark())) return false;
@@ -261,91 +261,83 @@ std::int64_t Gather::pass_local(Piece piece, rel_context* context) {
   return 0;
 }
 
-OperatorSpec make_gather(std::shared_ptr<Gather> gather) {
-  OperatorSpec spec;
-  spec.name = gather->name();
-  spec.process = [](const void*, std::int64_t, void* out, std::int64_t capacity, void* state, rel_context* context) -> std::int64_t {
-    try {
-      return static_cast<Gather*>(state)->process(static_cast<std::byte*>(out), static_cast<std::size_t>(capacity), context);
-    } catch (const std::exception& error) {
-      context->fail(std::string("gather: ") + error.what());
-      return REL_FAILED(0);
-    }
-  };
-  spec.flags = REL_SOURCE;
-  spec.interrupt = [](void* state) { static_cast<Gather*>(state)->interrupt(); };
-  spec.output = gather->schema();
-  spec.state = std::move(gather);
-  spec.model = ThreadingModel::Dedicated;
-  return spec;
-}
-
 namespace {
 
-struct TapState {
-  std::shared_ptr<Tap> tap;
-  std::size_t stride;
+class GatherOperator final : public Operator {
+ public:
+  explicit GatherOperator(std::shared_ptr<Gather> gather)
+      : Operator(gather->name(), {}, {gather->schema()}, REL_SOURCE), gather_(std::move(gather)) {}
 
-  // What the tap itself has passed on keeps nobody waiting any more, once the gather has passed on what is as late.
-  void fall_silent(rel_context* context) {
-    if (tap->silent || !tap->in_turn->speaks()) return;
-    tap->silent = true;
-    context->mark({MarkKind::Watermark, kIdle});
+  std::int64_t process(const std::byte*, std::int64_t, std::byte* out, std::int64_t capacity, rel_context* context) override {
+    return gather_->process(out, static_cast<std::size_t>(capacity), context);
   }
+  void interrupt() override { gather_->interrupt(); }
+
+ private:
+  const std::shared_ptr<Gather> gather_;
 };
 
-TapState& tapped(void* state) noexcept { return *static_cast<TapState*>(state); }
+class TapOperator final : public Operator {
+ public:
+  TapOperator(std::string name, const std::shared_ptr<const Schema>& schema, std::shared_ptr<Tap> tap)
+      : Operator(std::move(name), {schema}, {schema}, REL_ONE_TO_ONE | REL_FILTER | REL_IN_PLACE | REL_ON_FINISH),
+        tap_(std::move(tap)),
+        stride_(schema->record_size()) {}
 
-std::int64_t process_tap(const void* in, std::int64_t n, void* out, std::int64_t, void* state, rel_context* context) {
-  auto& [tap, stride] = tapped(state);
-  const auto count = static_cast<std::size_t>(n);
-  if (n == 0) {
-    tap->marks.close();
-    for (const auto& gather : tap->gathers) gather->end_local();
-  } else if (tap->turning) {
-    tapped(state).fall_silent(context);
-    return tap->in_turn->put({static_cast<const std::byte*>(in), count, stride, context->input_chunks()}) ? 0 : REL_STOPPED;
-  } else if (in != out) {
-    std::memcpy(out, in, count * stride);
+  std::int64_t process(const std::byte* in, std::int64_t n, std::byte* out, std::int64_t, rel_context* context) override {
+    const auto count = static_cast<std::size_t>(n);
+    if (tap_->turning) {
+      fall_silent(context);
+      return tap_->in_turn->put({in, count, stride_, context->input_chunks()}) ? 0 : REL_STOPPED;
+    }
+    if (in != out) std::memcpy(out, in, count * stride_);
+    return n;
   }
-  return n;
-}
-
-bool mark_tap(void* state, Mark mark, rel_context* context) {
-  Tap& tap = *tapped(state).tap;
-  if (mark.kind == MarkKind::Flush) tap.marks.note(mark.value);
-  if (mark.kind == MarkKind::Flush && mark.value >= kFirstEndMark) return false;  // of an edge into this region
-  if (mark.kind == MarkKind::Epoch) {
-    for (const auto& gather : tap.gathers) (void)gather->put(mark);
+  std::int64_t finish(std::byte*, std::int64_t, rel_context*) override {
+    tap_->marks.close();
+    for (const auto& gather : tap_->gathers) gather->end_local();
+    return 0;
+  }
+  bool on_barrier(std::int64_t checkpoint, rel_context*) override {
+    for (const auto& gather : tap_->gathers) (void)gather->put(Mark{MarkKind::Barrier, checkpoint});
     return true;
   }
-  if (tap.in_turn == nullptr) return true;
-  if (!tap.turning && mark.kind == MarkKind::Turn) {
-    tap.turning = true;
-    if (tap.watermark.has_value()) (void)tap.in_turn->put(*tap.watermark);
+  bool on_mark(Mark mark, rel_context* context) override {
+    if (mark.kind == MarkKind::Flush) tap_->marks.note(mark.value);
+    if (mark.kind == MarkKind::Flush && mark.value >= kFirstEndMark) return false;  // of an edge into this region
+    if (tap_->in_turn == nullptr) return true;
+    if (!tap_->turning && mark.kind == MarkKind::Turn) {
+      tap_->turning = true;
+      if (tap_->watermark.has_value()) (void)tap_->in_turn->put(*tap_->watermark);
+    }
+    if (!tap_->turning) {
+      if (mark.kind == MarkKind::Watermark) tap_->watermark = mark;
+      return true;
+    }
+    fall_silent(context);
+    (void)tap_->in_turn->put(mark);
+    return false;
   }
-  if (!tap.turning) {
-    if (mark.kind == MarkKind::Watermark) tap.watermark = mark;
-    return true;
+  [[nodiscard]] bool announces_end() const override { return true; }
+
+ private:
+  // What the tap itself has passed on keeps nobody waiting any more, once the gather has passed on what is as late.
+  void fall_silent(rel_context* context) {
+    if (tap_->silent || !tap_->in_turn->speaks()) return;
+    tap_->silent = true;
+    context->mark({MarkKind::Watermark, kIdle});
   }
-  tapped(state).fall_silent(context);
-  if (mark.kind != MarkKind::Final) (void)tap.in_turn->put(mark);
-  return mark.kind == MarkKind::Final;
-}
+
+  const std::shared_ptr<Tap> tap_;
+  const std::size_t stride_;
+};
 
 }  // namespace
 
-OperatorSpec make_tap(std::string name, std::shared_ptr<const Schema> schema, std::shared_ptr<Tap> tap) {
-  OperatorSpec spec;
-  spec.name = std::move(name);
-  spec.process = process_tap;
-  spec.marked = mark_tap;
-  spec.flags = REL_ONE_TO_ONE | REL_FILTER | REL_IN_PLACE | REL_ON_FINISH;
-  spec.tells_others = true;
-  spec.input = schema;
-  spec.state = std::make_shared<TapState>(TapState{std::move(tap), schema->record_size()});
-  spec.output = std::move(schema);
-  return spec;
+std::shared_ptr<Operator> make_gather(std::shared_ptr<Gather> gather) { return std::make_shared<GatherOperator>(std::move(gather)); }
+
+std::shared_ptr<Operator> make_tap(std::string name, std::shared_ptr<const Schema> schema, std::shared_ptr<Tap> tap) {
+  return std::make_shared<TapOperator>(std::move(name), schema, std::move(tap));
 }
 
 }  // namespace rayelastic

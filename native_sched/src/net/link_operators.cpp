@@ -1,7 +1,6 @@
 // The two ends of a link as operators: what the scheduler calls.
 #include <algorithm>
 #include <cstring>
-#include <exception>
 
 #include "rayelastic/net/link.hpp"
 
@@ -17,49 +16,49 @@ std::int64_t ended(Link& link, Link::Outcome outcome, rel_context* context) {
   return outcome == Link::Outcome::Stopped ? REL_STOPPED : 0;
 }
 
-template <typename Body>
-std::int64_t guarded(rel_context* context, Body body) noexcept {
-  try {
-    return body();
-  } catch (const std::exception& error) {  // no memory, most likely
-    context->fail(std::string("link: ") + error.what());
-    return REL_FAILED(0);
+class LinkOut final : public Operator {
+ public:
+  LinkOut(std::string name, std::shared_ptr<const Schema> schema, std::shared_ptr<Link> link)
+      : Operator(std::move(name), {std::move(schema)}, {}, REL_SINK | REL_ON_FINISH), link_(std::move(link)) {}
+
+  std::int64_t process(const std::byte* in, std::int64_t n, std::byte*, std::int64_t, rel_context* context) override {
+    return ended(*link_, link_->send(in, static_cast<std::size_t>(n)), context);
   }
-}
+  std::int64_t finish(std::byte*, std::int64_t, rel_context* context) override { return ended(*link_, link_->finish(), context); }
+  bool on_mark(Mark mark, rel_context* context) override {
+    (void)ended(*link_, link_->send(mark), context);
+    return true;
+  }
+  void interrupt() override { link_->interrupt(); }
 
-std::int64_t process_out(const void* in, std::int64_t n, void*, std::int64_t, void* state, rel_context* context) {
-  auto& link = *static_cast<Link*>(state);
-  return guarded(context, [&] {
-    return ended(link, n == 0 ? link.finish() : link.send(static_cast<const std::byte*>(in), static_cast<std::size_t>(n)), context);
-  });
-}
+ private:
+  const std::shared_ptr<Link> link_;
+};
 
-bool mark_out(void* state, Mark mark, rel_context* context) {
-  if (mark.kind != MarkKind::Command)
-    (void)guarded(context, [&] { return ended(*static_cast<Link*>(state), static_cast<Link*>(state)->send(mark), context); });
-  return true;
-}
+class LinkIn final : public Operator {
+ public:
+  LinkIn(std::string name, std::shared_ptr<const Schema> schema, std::shared_ptr<Link> link)
+      : Operator(std::move(name), {}, {std::move(schema)}, REL_SOURCE), link_(std::move(link)) {}
 
-std::int64_t process_in(const void*, std::int64_t, void* out, std::int64_t capacity, void* state, rel_context* context) {
-  auto& link = *static_cast<Link*>(state);
-  return guarded(context, [&]() -> std::int64_t {
+  std::int64_t process(const std::byte*, std::int64_t, std::byte* out, std::int64_t capacity, rel_context* context) override {
     Link::Received received;
-    const Link::Outcome outcome = link.receive(received);
+    const Link::Outcome outcome = link_->receive(received);
     if (outcome == Link::Outcome::End) {
       context->finish();
       return 0;
     }
-    if (outcome != Link::Outcome::Ok) return ended(link, outcome, context);
-    if (received.header.kind == FrameKind::Records)
-      return link.submit(received, static_cast<std::byte*>(out), static_cast<std::size_t>(capacity), context);
+    if (outcome != Link::Outcome::Ok) return ended(*link_, outcome, context);
+    if (received.header.kind == FrameKind::Records) return link_->submit(received, out, static_cast<std::size_t>(capacity), context);
     const Mark mark = received.mark();
     if (mark.kind != MarkKind::Final) context->mark(mark);  // Final is the engine's to send, when this source has finished
-    link.mark_passed();
+    link_->mark_passed();
     return 0;
-  });
-}
+  }
+  void interrupt() override { link_->interrupt(); }
 
-void interrupt(void* state) { static_cast<Link*>(state)->interrupt(); }
+ private:
+  const std::shared_ptr<Link> link_;
+};
 
 }  // namespace
 
@@ -77,30 +76,14 @@ std::int64_t Link::submit(const Received& received, std::byte* out, std::size_t 
   return 0;
 }
 
-OperatorSpec link_out(std::string name, std::shared_ptr<const Schema> schema, std::shared_ptr<Link> link) {
+std::shared_ptr<Operator> link_out(std::string name, std::shared_ptr<const Schema> schema, std::shared_ptr<Link> link) {
   link->open_out(schema);
-  OperatorSpec spec;
-  spec.name = std::move(name);
-  spec.process = process_out;
-  spec.flags = REL_SINK | REL_ON_FINISH;
-  spec.state = std::move(link);
-  spec.input = std::move(schema);
-  spec.interrupt = interrupt;
-  spec.marked = mark_out;
-  return spec;
+  return std::make_shared<LinkOut>(std::move(name), std::move(schema), std::move(link));
 }
 
-OperatorSpec link_in(std::string name, std::shared_ptr<const Schema> schema, std::shared_ptr<Link> link) {
+std::shared_ptr<Operator> link_in(std::string name, std::shared_ptr<const Schema> schema, std::shared_ptr<Link> link) {
   link->open_in(schema);
-  OperatorSpec spec;
-  spec.name = std::move(name);
-  spec.process = process_in;
-  spec.flags = REL_SOURCE;
-  spec.state = std::move(link);
-  spec.output = std::move(schema);
-  spec.interrupt = interrupt;
-  spec.model = ThreadingModel::Dedicated;  // P08: a thread of its own
-  return spec;
+  return std::make_shared<LinkIn>(std::move(name), std::move(schema), std::move(link));
 }
 
 }  // namespace rayelastic

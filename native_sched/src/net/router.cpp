@@ -23,8 +23,6 @@ std::size_t partition_of(std::uint64_t hash, std::size_t partitions) noexcept { 
   return static_cast<std::size_t>(static_cast<Wide>(hash) * partitions >> 64);
 }
 
-Router& self(void* state) noexcept { return *static_cast<Router*>(state); }
-
 }  // namespace
 
 Router::Router(std::shared_ptr<const Schema> schema, RouterOptions options)
@@ -230,7 +228,7 @@ bool Router::marked(Mark mark, rel_context* context) {
     (void)carry_out(context);
     return false;
   }
-  if (mark.kind == MarkKind::Epoch && held_partitions_ > 0) return false;  // it mustn't overtake what is held: nothing is saved this time
+  if (mark.kind == MarkKind::Barrier && held_partitions_ > 0) return false;  // it mustn't overtake what is held: nothing is saved this time
   if (mark.kind == MarkKind::Watermark) {
     watermark_ = mark;
     watermark_due_ = held_partitions_ > 0;
@@ -268,39 +266,30 @@ bool Router::say_goodbyes() {
   });
 }
 
-OperatorSpec make_router(std::shared_ptr<Router> router) {
-  OperatorSpec spec;
-  spec.name = router->name();
-  spec.process = [](const void* in, std::int64_t n, void* out, std::int64_t, void* state, rel_context* context) -> std::int64_t {
-    try {
-      return self(state).process(static_cast<const std::byte*>(in), n, static_cast<std::byte*>(out), context);
-    } catch (const std::exception& error) {
-      context->fail(std::string("router: ") + error.what());
-      return REL_FAILED(0);
-    }
-  };
-  spec.marked = [](void* state, Mark mark, rel_context* context) {
-    try {
-      return self(state).marked(mark, context);
-    } catch (const std::exception& error) {
-      context->fail(std::string("router: ") + error.what());
-      return false;
-    }
-  };
-  spec.commanded = true;
-  spec.tells_others = true;
-  spec.interrupt = [](void* state) { self(state).interrupt(); };
-  spec.flags = REL_ON_FINISH;
-  spec.input = router->schema();
-  if (router->local_count() == 0) {
-    spec.flags |= REL_SINK;
-  } else {
-    spec.flags |= REL_IN_PLACE;
-    spec.output = router->schema();
-    spec.further_outputs.assign(router->local_count() - 1, router->schema());
+namespace {
+
+class RouterOperator final : public Operator {
+ public:
+  explicit RouterOperator(std::shared_ptr<Router> router)
+      : Operator(router->name(), {router->schema()}, Schemas(router->local_count(), router->schema()),
+                 REL_ON_FINISH | (router->local_count() == 0 ? REL_SINK : REL_IN_PLACE)),
+        router_(std::move(router)) {}
+
+  std::int64_t process(const std::byte* in, std::int64_t n, std::byte* out, std::int64_t, rel_context* context) override {
+    return router_->process(in, n, out, context);
   }
-  spec.state = std::move(router);
-  return spec;
-}
+  bool on_mark(Mark mark, rel_context* context) override { return router_->marked(mark, context); }
+  void on_command(rel_context* context) override { (void)router_->marked({MarkKind::Command}, context); }
+  void interrupt() override { router_->interrupt(); }
+  [[nodiscard]] bool takes_commands() const override { return true; }
+  [[nodiscard]] bool announces_end() const override { return true; }
+
+ private:
+  const std::shared_ptr<Router> router_;
+};
+
+}  // namespace
+
+std::shared_ptr<Operator> make_router(std::shared_ptr<Router> router) { return std::make_shared<RouterOperator>(std::move(router)); }
 
 }  // namespace rayelastic

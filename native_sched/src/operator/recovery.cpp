@@ -6,26 +6,27 @@
 #include <utility>
 
 #include "operator/between.hpp"
+#include "rayelastic/operator/function.hpp"
 
 namespace rayelastic {
 
-std::int64_t Recovery::go_on(const OperatorSpec& spec, Call call, rel_context* context) const {
+std::int64_t Recovery::go_on(Operator& op, Call call, rel_context* context) const {
   const std::lock_guard guard(mutex_);
-  const std::size_t in_stride = spec.input->record_size();
+  const std::size_t in_stride = op.inputs().front()->record_size();
   const bool in_place = call.in == call.out;
-  Between between(*context, call.out, spec.output->record_size());
+  Between between(*context, call.out, op.outputs().front()->record_size());
   const auto at = [&](std::int64_t record) { return call.in + static_cast<std::size_t>(record) * in_stride; };
   const auto out_of = [&](std::int64_t record) { return in_place ? const_cast<std::byte*>(at(record)) : call.out; };
   const auto run = [&](std::int64_t from, std::int64_t count, std::int64_t skipped) {
     between.begin(out_of(from), skipped, 0);
     const std::int64_t capacity = in_place ? count : call.capacity;
-    return spec.process(at(from), count, out_of(from), capacity, spec.state.get(), &between);
+    return op.process(at(from), count, out_of(from), capacity, &between);
   };
   std::int64_t done = 0;
   while (true) {
-    std::int64_t made = (spec.flags & REL_ONE_TO_ONE) != 0 ? call.failed : call.kept;
+    std::int64_t made = op.has_any(REL_ONE_TO_ONE) ? call.failed : call.kept;
     std::int64_t ahead = 0;  // records of the failing one that went out already
-    if ((spec.flags & (REL_ONE_TO_ONE | REL_FILTER)) == 0) {
+    if (!op.has_any(REL_ONE_TO_ONE | REL_FILTER)) {
       made = 0, ahead = call.flushed;
       if (call.failed > 0) {
         made = run(done, call.failed, call.flushed);
@@ -48,12 +49,14 @@ std::int64_t Recovery::go_on(const OperatorSpec& spec, Call call, rel_context* c
   }
 }
 
-OperatorSpec make_recovering(OperatorSpec inner, std::shared_ptr<Answers> answers) {
-  constexpr std::uint32_t kRefused = REL_SOURCE | REL_SINK | REL_NEEDS_TOKEN | REL_ON_FINISH | REL_KEYED;
-  if ((inner.flags & kRefused) != 0 || !inner.further_inputs.empty() || !inner.further_outputs.empty() || !inner.demands.empty())
-    throw std::invalid_argument("operator '" + inner.name + "': only a function of one port in and out, without keys, can be called again");
-  inner.recovery = std::make_shared<const Recovery>(std::move(answers));
-  return inner;
+std::shared_ptr<Operator> make_recovering(const Operator& inner, std::shared_ptr<Answers> answers) {
+  constexpr std::uint32_t kRejected = REL_SOURCE | REL_SINK | REL_NEEDS_TOKEN | REL_ON_FINISH | REL_KEYED;
+  const auto* const op = dynamic_cast<const FunctionOperator*>(&inner);
+  if (op == nullptr || op->has_any(kRejected) || op->inputs().size() != 1 || op->outputs().size() != 1 || !op->demands().empty())
+    throw std::invalid_argument("operator '" + inner.name() + "': only a function of one port in and out, without keys, can be called again");
+  Function function = op->function();
+  function.recovery = std::make_shared<const Recovery>(std::move(answers));
+  return std::make_shared<FunctionOperator>(op->name(), op->inputs(), op->outputs(), op->flags(), std::move(function));
 }
 
 }  // namespace rayelastic

@@ -7,7 +7,7 @@
 
 namespace rayelastic {
 
-Stages::Stages(const std::vector<std::shared_ptr<const Schema>>& ports, std::shared_ptr<KeylessState> own) : own_(std::move(own)) {
+Stages::Stages(const Schemas& ports, std::shared_ptr<KeylessState> own) : own_(std::move(own)) {
   for (const auto& schema : ports) {
     buffers_.emplace_back(schema->record_size());
     forms_.emplace_back(schema);
@@ -30,11 +30,9 @@ void Stages::read(StateReader& reader, bool restored) {
   if (own_ != nullptr) own_->read(reader, restored);
 }
 
-void keep_stages(OperatorSpec& spec, std::shared_ptr<KeylessState> own) {
-  std::vector<std::shared_ptr<const Schema>> ports = {spec.input};
-  ports.insert(ports.end(), spec.further_inputs.begin(), spec.further_inputs.end());
-  spec.stages = std::make_shared<Stages>(ports, std::move(own));
-  spec.store = spec.stages;
+std::pair<std::shared_ptr<Stages>, std::shared_ptr<StateTable>> make_stages(const Schemas& ports, std::shared_ptr<KeylessState> own) {
+  auto stages = std::make_shared<Stages>(ports, std::move(own));
+  return {stages, stages};
 }
 
 }  // namespace rayelastic

@@ -13,7 +13,7 @@ namespace rayelastic {
 
 class Stages final : public KeylessState {
  public:
-  Stages(const std::vector<std::shared_ptr<const Schema>>& ports, std::shared_ptr<KeylessState> own);
+  Stages(const Schemas& ports, std::shared_ptr<KeylessState> own);
 
   [[nodiscard]] std::vector<RecordBuffer>& buffers() noexcept { return buffers_; }
 

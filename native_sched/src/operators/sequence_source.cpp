@@ -12,34 +12,51 @@ namespace rayelastic {
 
 namespace {
 
-struct Sequence {
-  std::int64_t next = 0;
-  std::int64_t count = 0;
-  std::size_t stride = 0;
-  std::size_t value_offset = 0;
-  std::size_t payload_offset = 0;
-  StringView payload;
-  ChunkRef chunk;  // none without payload
-};
-
-std::int64_t give_next(const void*, std::int64_t, void* out, std::int64_t capacity, void* state, rel_context* context) {
-  auto& sequence = *static_cast<Sequence*>(state);
-  const std::int64_t n = std::min(capacity, sequence.count - sequence.next);
-  auto* record = static_cast<std::byte*>(out);
-  for (std::int64_t i = 0; i < n; ++i, record += sequence.stride) {
-    const std::int64_t value = sequence.next + i;
-    std::memcpy(record + sequence.value_offset, &value, sizeof value);
-    if (sequence.chunk) std::memcpy(record + sequence.payload_offset, &sequence.payload, sizeof sequence.payload);
+class SequenceSource final : public Operator {
+ public:
+  SequenceSource(std::string name, std::shared_ptr<const Schema> output, std::int64_t count, std::size_t payload_bytes)
+      : Operator(std::move(name), {}, {std::move(output)}, REL_SOURCE),
+        count_(count),
+        stride_(outputs().front()->record_size()),
+        value_offset_(outputs().front()->fields()[0].offset) {
+    if (payload_bytes == 0) return;
+    chunk_ = Chunk::allocate(payload_bytes);
+    std::memset(chunk_->data(), 'x', payload_bytes);
+    payload_ = StringView(chunk_->data(), static_cast<std::uint32_t>(payload_bytes));
+    payload_offset_ = outputs().front()->fields()[1].offset;
   }
-  sequence.next += n;
-  if (sequence.chunk && !sequence.payload.is_inline()) context->attach(sequence.chunk.get());
-  if (sequence.next == sequence.count) context->finish();
-  return n;
-}
+
+  std::int64_t process(const std::byte*, std::int64_t, std::byte* out, std::int64_t capacity, rel_context* context) override {
+    const std::int64_t n = std::min(capacity, count_ - next_);
+    for (std::int64_t i = 0; i < n; ++i, out += stride_) {
+      const std::int64_t value = next_ + i;
+      std::memcpy(out + value_offset_, &value, sizeof value);
+      if (chunk_) std::memcpy(out + payload_offset_, &payload_, sizeof payload_);
+    }
+    next_ += n;
+    if (chunk_ && !payload_.is_inline()) context->attach(chunk_.get());
+    if (next_ == count_) context->finish();
+    return n;
+  }
+  void seek(std::int64_t next) {
+    if (next < 0 || next > count_) throw std::invalid_argument("operator '" + name() + "': the place is outside of the sequence");
+    next_ = next;
+  }
+
+ private:
+  std::int64_t next_ = 0;
+  const std::int64_t count_;
+  const std::size_t stride_;
+  const std::size_t value_offset_;
+  std::size_t payload_offset_ = 0;
+  StringView payload_;
+  ChunkRef chunk_;  // none without payload
+};
 
 }  // namespace
 
-OperatorSpec make_sequence_source(std::string name, std::shared_ptr<const Schema> output, std::int64_t count, std::size_t payload_bytes) {
+std::shared_ptr<Operator> make_sequence_source(std::string name, std::shared_ptr<const Schema> output, std::int64_t count,
+                                               std::size_t payload_bytes) {
   const auto refuse = [&name](const char* why) { throw std::invalid_argument("operator '" + name + "': " + why); };
   const std::vector<Field>& fields = output->fields();
   const std::size_t expected = payload_bytes > 0 ? 2 : 1;
@@ -49,32 +66,13 @@ OperatorSpec make_sequence_source(std::string name, std::shared_ptr<const Schema
     refuse("a sequence emits an int64, and a payload if payload_bytes > 0");
   if (expected == 2 && ((fields[1].type != Type::String && fields[1].type != Type::Binary) || fields[1].nullable))
     refuse("the payload has to be binary or string");
-
-  auto sequence = std::make_shared<Sequence>();
-  sequence->count = count;
-  sequence->stride = output->record_size();
-  sequence->value_offset = fields[0].offset;
-  if (payload_bytes > 0) {
-    sequence->chunk = Chunk::allocate(payload_bytes);
-    std::memset(sequence->chunk->data(), 'x', payload_bytes);
-    sequence->payload = StringView(sequence->chunk->data(), static_cast<std::uint32_t>(payload_bytes));
-    sequence->payload_offset = fields[1].offset;
-  }
-  OperatorSpec spec;
-  spec.name = std::move(name);
-  spec.process = give_next;
-  spec.flags = REL_SOURCE;
-  spec.state = std::move(sequence);
-  spec.output = std::move(output);
-  spec.model = ThreadingModel::Dedicated;
-  return spec;
+  return std::make_shared<SequenceSource>(std::move(name), std::move(output), count, payload_bytes);
 }
 
-void seek_sequence(const OperatorSpec& source, std::int64_t next) {
-  auto& sequence = *static_cast<Sequence*>(source.state.get());
-  if (next < 0 || next > sequence.count)
-    throw std::invalid_argument("operator '" + source.name + "': the place is outside of the sequence");
-  sequence.next = next;
+void seek_sequence(Operator& source, std::int64_t next) {
+  auto* const sequence = dynamic_cast<SequenceSource*>(&source);
+  if (sequence == nullptr) throw std::invalid_argument("operator '" + source.name() + "' is no sequence");
+  sequence->seek(next);
 }
 
 }  // namespace rayelastic

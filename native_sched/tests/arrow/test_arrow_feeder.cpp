@@ -51,7 +51,7 @@ bool push(ArrowFeeder& feeder, std::int64_t first, std::int64_t rows) {
 TEST(all_rows_of_all_producers_arrive_in_each_producers_order) {
   constexpr std::int64_t kBatches = 40, kRows = 100, kProducers = 3;
   const auto feeder = std::make_shared<ArrowFeeder>(kSchema, 10'000);  // about one batch
-  const OperatorSpec spec = make_arrow_source("source", feeder);
+  const std::shared_ptr<Operator> spec = make_arrow_source("source", feeder);
   FakeContext context(spec, 33);
   std::vector<std::thread> producers;
   std::atomic<int> running{kProducers};
@@ -98,9 +98,9 @@ TEST(an_interruption_frees_everybody) {
   CHECK(!push(*feeder, 0, 1));
 
   const auto idle = std::make_shared<ArrowFeeder>(kSchema, 10);
-  const OperatorSpec spec = make_arrow_source("source", idle);
+  const std::shared_ptr<Operator> spec = make_arrow_source("source", idle);
   FakeContext context(spec);
-  std::thread stopper([&spec] { spec.interrupt(spec.state.get()); });
+  std::thread stopper([&spec] { spec->interrupt(); });
   CHECK_EQ(context.run_source(), 0);
   stopper.join();
   CHECK(context.finished);
@@ -108,7 +108,7 @@ TEST(an_interruption_frees_everybody) {
 
 TEST(a_failure_is_the_sources) {
   const auto feeder = std::make_shared<ArrowFeeder>(kSchema, 1'000'000);
-  const OperatorSpec spec = make_arrow_source("source", feeder);
+  const std::shared_ptr<Operator> spec = make_arrow_source("source", feeder);
   FakeContext context(spec);
   CHECK(push(*feeder, 0, 10));
   feeder->fail("partition 3 was lost");
@@ -145,7 +145,7 @@ TEST(a_sink_hands_batches_over) {
     all.rows.push_back(static_cast<std::int64_t>(batch.rows()));
     return 0;
   };
-  const OperatorSpec spec = make_arrow_sink("sink", kSchema, consume, taken, 100);
+  const std::shared_ptr<Operator> spec = make_arrow_sink("sink", kSchema, consume, taken, 100);
   FakeContext context(spec);
   std::vector<Record> run(230);
   for (std::size_t i = 0; i < run.size(); ++i) run[i] = {static_cast<std::int64_t>(i), StringView("text", 4)};

@@ -25,14 +25,14 @@ void run_barrier(const std::vector<Demand>& demands, const std::vector<std::int6
 }
 
 // Keeps one row of `of`, and numbers them anew.
-OperatorSpec keep_one_of(std::int64_t of) {
+TestOperator keep_one_of(std::int64_t of) {
   struct Keep : Guarded {
     std::int64_t of = 1;
     std::int64_t kept = 0;
   };
   auto state = std::make_shared<Keep>();
   state->of = of;
-  OperatorSpec spec = pass("keep");
+  TestOperator spec = pass("keep");
   spec.flags = REL_FILTER;
   spec.state = std::shared_ptr<Guarded>(state);
   spec.process = [](const void* in, std::int64_t n, void* out, std::int64_t, void* opaque, rel_context*) -> std::int64_t {
@@ -109,7 +109,7 @@ TEST(barriers_in_a_row) {
 TEST(two_outputs_split_and_joined) {
   at_all([](unsigned threads, const char* models) {
     Rig rig;
-    OperatorSpec spec = split();
+    TestOperator spec = split();
     spec.model = model_for(models, 1);
     const OperatorId id = rig.add(std::move(spec));
     rig.scheduler.connect(rig.add(source(0, 2 * kRows)), id);
@@ -128,7 +128,7 @@ TEST(a_diamond_with_a_filter_on_one_side) {
   at_all([](unsigned threads, const char* models) {
     Rig rig({.queue_records = 16});
     const OperatorId top = behind(rig, rig.add(source(0, kRows)), 1, models);
-    OperatorSpec spec = keep_one_of(4);
+    TestOperator spec = keep_one_of(4);
     spec.model = model_for(models, 2);
     const OperatorId filter = rig.add(std::move(spec));
     rig.scheduler.connect(top, filter);
@@ -171,7 +171,7 @@ TEST(a_fast_stream_waits_for_a_slow_one) {
       std::int64_t sent = 0;
     };
     auto slow = std::make_shared<Slow>();
-    OperatorSpec spec{.name = "slow", .flags = REL_SOURCE, .state = std::shared_ptr<Guarded>(slow), .output = row_schema()};
+    TestOperator spec{.name = "slow", .flags = REL_SOURCE, .state = std::shared_ptr<Guarded>(slow), .outputs = {row_schema()}};
     spec.process = [](const void*, std::int64_t, void* out, std::int64_t, void* opaque, rel_context* context) -> std::int64_t {
       auto& self = *static_cast<Slow*>(static_cast<Guarded*>(opaque));
       if (self.sent == 0 && !eventually([&] { return self.scheduler->sample().sleeps > 0 || context->stopping(); })) return REL_FAILED(0);
@@ -195,7 +195,7 @@ TEST(a_fast_stream_waits_for_a_slow_one) {
 TEST(stop_ends_whoever_waits_for_a_firing) {
   at_all([](unsigned threads, const char* models) {
     // A source that gives nothing, until it is stopped.
-    OperatorSpec silent{.name = "silent", .flags = REL_SOURCE, .state = std::make_shared<Guarded>(), .output = row_schema()};
+    TestOperator silent{.name = "silent", .flags = REL_SOURCE, .state = std::make_shared<Guarded>(), .outputs = {row_schema()}};
     silent.process = [](const void*, std::int64_t, void*, std::int64_t, void* opaque, rel_context*) -> std::int64_t {
       static_cast<Guarded*>(opaque)->finished.wait(false);
       return 0;
@@ -235,7 +235,7 @@ TEST(one_thread_is_replaced_while_it_waits) {
     auto state = std::make_shared<Gentle>();
     state->scheduler = &scheduler;
     state->last = last;
-    OperatorSpec spec{.name = "gentle", .flags = REL_SOURCE, .state = std::shared_ptr<Guarded>(state), .output = row_schema()};
+    TestOperator spec{.name = "gentle", .flags = REL_SOURCE, .state = std::shared_ptr<Guarded>(state), .outputs = {row_schema()}};
     spec.process = [](const void*, std::int64_t, void* out, std::int64_t capacity, void* opaque, rel_context* context) -> std::int64_t {
       auto& self = *static_cast<Gentle*>(static_cast<Guarded*>(opaque));
       const bool may = eventually([&] {
@@ -295,7 +295,7 @@ TEST(a_failure_in_a_firing_is_a_value) {
     const OperatorId id = barrier(rig, {exact(1), exact(1)}, {-1, -1}, 1, models);
     Rig failing;
     for (OperatorId each = 0; each < rig.specs.size(); ++each) {
-      OperatorSpec spec = rig.specs[each];
+      TestOperator spec = rig.specs[each];
       if (each == id) {
         spec.process = [](const void* in, std::int64_t n, void*, std::int64_t, void*, rel_context* context) -> std::int64_t {
           for (std::int64_t index = 0; index < n; ++index) {

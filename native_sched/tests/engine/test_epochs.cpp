@@ -26,15 +26,15 @@ struct Cut {
 };
 
 // Takes rows by one port or two, in any order.
-OperatorSpec taker(const std::string& name, bool two_ports, bool is_sink) {
-  OperatorSpec spec =
-      is_sink ? OperatorSpec{.name = name, .flags = REL_SINK, .state = std::make_shared<Guarded>(), .input = row_schema()} : pass(name, 0);
+TestOperator taker(const std::string& name, bool two_ports, bool is_sink) {
+  TestOperator spec =
+      is_sink ? TestOperator{.name = name, .flags = REL_SINK, .state = std::make_shared<Guarded>(), .inputs = {row_schema()}} : pass(name, 0);
   if (is_sink)
     spec.process = [](const void*, std::int64_t, void*, std::int64_t, void* state, rel_context*) -> std::int64_t {
       const Inside inside(*static_cast<Guarded*>(state));
       return 0;
     };
-  if (two_ports) spec.further_inputs = {row_schema()};
+  if (two_ports) spec.inputs.push_back(row_schema());
   return spec;
 }
 
@@ -49,7 +49,7 @@ class RandomGraph {
     }
     const std::size_t middle = 1 + pick(6);
     for (std::size_t index = 0; index < middle; ++index) {
-      OperatorSpec spec = pick(4) == 0 ? twice("twice" + std::to_string(index)) : taker("op" + std::to_string(index), pick(3) == 0, false);
+      TestOperator spec = pick(4) == 0 ? twice("twice" + std::to_string(index)) : taker("op" + std::to_string(index), pick(3) == 0, false);
       add(std::move(spec), 1 + pick(2));
     }
     for (OperatorId id = 0; id < rig_.specs.size(); ++id) {
@@ -82,9 +82,9 @@ class RandomGraph {
  private:
   std::size_t pick(std::size_t below) { return dice_() % below; }
 
-  OperatorId add(OperatorSpec spec, std::size_t inputs) {
+  OperatorId add(TestOperator spec, std::size_t inputs) {
     spec.model = static_cast<ThreadingModel>(pick(3));
-    const std::size_t ports = 1 + spec.further_inputs.size();
+    const std::size_t ports = spec.inputs.size();
     const OperatorId id = rig_.add(std::move(spec));
     for (std::size_t port = 0; port < ports; ++port) {
       std::vector<OperatorId> froms;
@@ -206,7 +206,7 @@ TEST(state_is_copied_at_marks_while_its_operator_goes_on) {
   const auto make = [&] {
     return make_aggregate("counts", row_schema(), counted, {"stream"}, {{AggregateFunction::Count, ""}}, Emit::Final);
   };
-  OperatorSpec deal = pass("deal");  // among keys
+  TestOperator deal = pass("deal");  // among keys
   deal.process = [](const void* in, std::int64_t n, void* out, std::int64_t, void*, rel_context*) -> std::int64_t {
     for (std::int64_t index = 0; index < n; ++index) {
       const std::int64_t sequence = static_cast<const Row*>(in)[index].sequence;
@@ -217,11 +217,9 @@ TEST(state_is_copied_at_marks_while_its_operator_goes_on) {
   for (const ThreadingModel model : {ThreadingModel::Manual, ThreadingModel::Dynamic, ThreadingModel::Dedicated}) {
     Rig rig({.profile_period = {}});
     const OperatorId from = rig.add(source(0, -1));
-    OperatorSpec spec = make();
-    spec.model = model;
-    const OperatorId dealing = rig.scheduler.add_operator(deal);
-    const OperatorId counts = rig.scheduler.add_operator(spec);
-    const OperatorId last = rig.scheduler.add_operator(sink());
+    const OperatorId dealing = install(rig.scheduler, deal);
+    const OperatorId counts = install(rig.scheduler, make(), {.model = model});
+    const OperatorId last = install(rig.scheduler, sink());
     rig.scheduler.connect(from, dealing), rig.scheduler.connect(dealing, counts), rig.scheduler.connect(counts, last);
     rig.scheduler.stop_at_epochs({counts});
     rig.scheduler.start({.thread_count = 1});
@@ -245,10 +243,10 @@ TEST(state_is_copied_at_marks_while_its_operator_goes_on) {
       flow_on(500);
       const std::shared_ptr<StateCopy> copy = rig.scheduler.take_copy(counts, epoch);
       CHECK(copy != nullptr && rig.scheduler.take_copy(counts, epoch) == nullptr);
-      const OperatorSpec there = make();
-      while (const auto chunk = copy->next_chunk(1 << 14)) (void)there.store->import_range(chunk->bytes);
+      const std::shared_ptr<Operator> there = make();
+      while (const auto chunk = copy->next_chunk(1 << 14)) (void)there->state()->import_range(chunk->bytes);
       std::uint64_t rows = 0;
-      table_of_aggregate(there).for_each([&](const StringView&, const std::byte* state) {
+      table_of_aggregate(*there).for_each([&](const StringView&, const std::byte* state) {
         std::int64_t count;
         std::memcpy(&count, state, sizeof count);
         rows += static_cast<std::uint64_t>(count);

@@ -53,11 +53,11 @@ constexpr Fault kFaults[] = {Fault::Throws,   Fault::ThrowsForeign, Fault::TooMa
                              Fault::FailsFar, Fault::StopsUnasked,  Fault::FlushesTooMany, Fault::FlushesNegative};
 
 // Behaves for `at` rows.
-OperatorSpec faulty(Fault fault, std::int64_t at) {
+TestOperator faulty(Fault fault, std::int64_t at) {
   auto state = std::make_shared<Faulty>();
   state->fault = fault;
   state->at = at;
-  OperatorSpec spec{.name = "faulty", .state = std::shared_ptr<Guarded>(state), .input = row_schema(), .output = row_schema()};
+  TestOperator spec{.name = "faulty", .state = std::shared_ptr<Guarded>(state), .inputs = {row_schema()}, .outputs = {row_schema()}};
   spec.process = [](const void* in, std::int64_t n, void* out, std::int64_t capacity, void* opaque, rel_context* context) -> std::int64_t {
     auto& self = *static_cast<Faulty*>(static_cast<Guarded*>(opaque));
     std::memcpy(out, in, static_cast<std::size_t>(n) * sizeof(Row));
@@ -67,10 +67,10 @@ OperatorSpec faulty(Fault fault, std::int64_t at) {
   return spec;
 }
 
-OperatorSpec faulty_source(Fault fault) {
-  OperatorSpec spec = faulty(fault, 0);
+TestOperator faulty_source(Fault fault) {
+  TestOperator spec = faulty(fault, 0);
   spec.flags = REL_SOURCE;
-  spec.input = nullptr;
+  spec.inputs = {};
   spec.process = [](const void*, std::int64_t, void*, std::int64_t capacity, void* opaque, rel_context* context) -> std::int64_t {
     return misbehave(static_cast<Faulty*>(static_cast<Guarded*>(opaque))->fault, capacity, context);
   };
@@ -95,11 +95,11 @@ struct Greedy : Guarded {
   std::atomic<bool> refused{false};
 };
 
-OperatorSpec greedy(std::int64_t piece, std::int64_t most) {
+TestOperator greedy(std::int64_t piece, std::int64_t most) {
   auto state = std::make_shared<Greedy>();
   state->piece = piece;
   state->most = most;
-  OperatorSpec spec = pass("greedy");
+  TestOperator spec = pass("greedy");
   spec.state = std::shared_ptr<Guarded>(state);
   spec.process = [](const void* in, std::int64_t n, void* out, std::int64_t, void* opaque, rel_context* context) -> std::int64_t {
     auto& self = *static_cast<Greedy*>(static_cast<Guarded*>(opaque));
@@ -153,7 +153,7 @@ void run_greedy(const char* model, std::int64_t piece, std::int64_t most) {
   constexpr std::int64_t kRows = 20'000;
   Rig rig;
   const OperatorId from = rig.add(source(0, kRows));
-  OperatorSpec spec = greedy(piece, most);
+  TestOperator spec = greedy(piece, most);
   spec.model = model_for(model, 0);
   const OperatorId id = rig.add(std::move(spec));
   const OperatorId end = rig.add(sink());
@@ -171,8 +171,8 @@ struct Gone : Guarded {
   std::atomic<bool> released{false};
 };
 
-OperatorSpec gone() {
-  OperatorSpec spec{.name = "gone", .flags = REL_SINK, .state = std::shared_ptr<Guarded>(std::make_shared<Gone>()), .input = row_schema()};
+TestOperator gone() {
+  TestOperator spec{.name = "gone", .flags = REL_SINK, .state = std::shared_ptr<Guarded>(std::make_shared<Gone>()), .inputs = {row_schema()}};
   spec.process = [](const void*, std::int64_t, void*, std::int64_t, void* opaque, rel_context*) -> std::int64_t {
     auto& self = *static_cast<Gone*>(static_cast<Guarded*>(opaque));
     self.entered = true;
@@ -194,11 +194,11 @@ struct Shared : Guarded {
   const ChunkRef chunk;
 };
 
-OperatorSpec shared_text_source(std::size_t bytes) {
-  OperatorSpec spec{.name = "texts",
+TestOperator shared_text_source(std::size_t bytes) {
+  TestOperator spec{.name = "texts",
                     .flags = REL_SOURCE,
                     .state = std::shared_ptr<Guarded>(std::make_shared<Shared>(bytes)),
-                    .output = text_row_schema()};
+                    .outputs = {text_row_schema()}};
   spec.process = [](const void*, std::int64_t, void* out, std::int64_t, void* opaque, rel_context* context) -> std::int64_t {
     Chunk* const chunk = static_cast<Shared*>(static_cast<Guarded*>(opaque))->chunk.get();
     context->attach(chunk);
@@ -214,7 +214,7 @@ void block_for_ever(const char* model, unsigned threads, std::int64_t rows) {
   const bool sees_stuck = rows == 1 && *model == 'd';
   Rig rig({.stuck_after = std::chrono::milliseconds(50)});
   const OperatorId blocked_source = rig.add(source(1, rows));
-  OperatorSpec blocked = gone();
+  TestOperator blocked = gone();
   blocked.model = model_for(model, 0);
   rig.scheduler.connect(blocked_source, rig.add(blocked));
   rig.chain(-1, 5, "d");
@@ -241,10 +241,10 @@ TEST(every_fault_is_a_failure_that_names_the_operator) {
     for (const char* models : {"m", "d", "t"}) {
       Rig rig;
       const OperatorId from = rig.add(source(0, -1));
-      OperatorSpec spec = faulty(fault, 10'000);
+      TestOperator spec = faulty(fault, 10'000);
       spec.model = model_for(models, 0);
       const OperatorId id = rig.add(std::move(spec));
-      OperatorSpec last = sink();
+      TestOperator last = sink();
       last.model = model_for(models, 1);
       const OperatorId end = rig.add(std::move(last));
       rig.scheduler.connect(from, id);
@@ -287,11 +287,11 @@ TEST(memory_that_the_engine_cannot_have_is_a_failure) {
     const AddressLimit limit(kRoom);
     Rig rig({.queue_bytes = 4 * kRoom, .queue_work = {}, .deep_copy = true});  // on a busy machine work would bound it first
     const OperatorId from = rig.add(shared_text_source(kRoom / 32));
-    OperatorSpec middle = text_pass();
+    TestOperator middle = text_pass();
     middle.model = model_for(models, 0);
     const OperatorId id = rig.add(std::move(middle));
-    OperatorSpec last = gone();
-    last.input = text_row_schema();
+    TestOperator last = gone();
+    last.inputs = {text_row_schema()};
     last.model = model_for(models, 1);
     rig.scheduler.connect(from, id);
     rig.scheduler.connect(id, rig.add(std::move(last)));

@@ -60,7 +60,7 @@ void others_go_on(const std::string& models) {
   const OperatorId held = 1;
   const OperatorId last = rig.specs.size() - 1;
   const OperatorId other_source = rig.add(source(1, -1));
-  OperatorSpec spec = sink("other");
+  TestOperator spec = sink("other");
   spec.model = model_for(models, 0);
   const OperatorId other = rig.add(std::move(spec));
   rig.scheduler.connect(other_source, other);
@@ -81,7 +81,7 @@ void others_go_on(const std::string& models) {
 void held_in_the_middle(const std::string& models, unsigned threads) {
   Rig rig({.queue_records = 64, .run_records = 64, .profile_period = {}});
   const OperatorId from = rig.add(source(0, -1));
-  OperatorSpec first = twice("first"), second = twice("second"), last = sink();
+  TestOperator first = twice("first"), second = twice("second"), last = sink();
   first.model = model_for(models, 0), second.model = model_for(models, 1), last.model = model_for(models, 2);
   const OperatorId a = rig.add(std::move(first)), b = rig.add(std::move(second)), c = rig.add(std::move(last));
   rig.scheduler.connect(from, a), rig.scheduler.connect(a, b), rig.scheduler.connect(b, c);
@@ -143,7 +143,7 @@ void held_one_after_the_other(const std::string& models) {
 // A source that goes on where it was: 2500 of 10,000 rows were there already.
 void skips_what_was_submitted() {
   Rig rig({.profile_period = {}});
-  OperatorSpec spec = source(0, 10'000);
+  TestOperator spec = source(0, 10'000);
   spec.skip = 2500;
   const OperatorId from = rig.add(std::move(spec)), to = rig.add(sink());
   rig.scheduler.connect(from, to);
@@ -163,7 +163,7 @@ void says_who_is_stuck() {
   Rig rig({.profile_period = {}});
   auto stuck = std::make_shared<Stuck>();
   const OperatorId from = rig.add(source(0, 10));
-  OperatorSpec spec{.name = "stuck", .flags = REL_SINK, .state = std::shared_ptr<Guarded>(stuck), .input = row_schema()};
+  TestOperator spec{.name = "stuck", .flags = REL_SINK, .state = std::shared_ptr<Guarded>(stuck), .inputs = {row_schema()}};
   spec.process = [](const void*, std::int64_t, void*, std::int64_t, void* state, rel_context*) -> std::int64_t {
     auto& self = *static_cast<Stuck*>(static_cast<Guarded*>(state));
     self.in = true, self.in.notify_all();
@@ -189,9 +189,9 @@ void moves_state_of_a_live_aggregate() {
   };
   Rig rig({.profile_period = {}});
   const OperatorId from = rig.add(source(0, -1));
-  const OperatorSpec spec = make();
-  const OperatorId counts = rig.scheduler.add_operator(spec);
-  const OperatorId last = rig.scheduler.add_operator(sink());
+  const std::shared_ptr<Operator> spec = make();
+  const OperatorId counts = install(rig.scheduler, spec);
+  const OperatorId last = install(rig.scheduler, sink());
   rig.scheduler.connect(from, counts), rig.scheduler.connect(counts, last);
   rig.scheduler.start({.thread_count = 1});
   wait_taken(rig.scheduler, counts, 10'000);
@@ -199,22 +199,22 @@ void moves_state_of_a_live_aggregate() {
   const OperatorSample sample = rig.scheduler.sample().operators[counts];
   CHECK_EQ(sample.tuples_in, sample.state_keys);
   CHECK(sample.state_bytes > sample.state_keys * 8);
-  const OperatorSpec other = make();
-  const KeySelection all = spec.store->select({});
+  const std::shared_ptr<Operator> other = make();
+  const KeySelection all = spec->state()->select({});
   std::uint64_t at = 0;
   std::size_t chunks = 0;
   do {
-    const std::vector<std::byte> chunk = spec.store->export_chunk(all, at, 4096);
+    const std::vector<std::byte> chunk = spec->state()->export_chunk(all, at, 4096);
     CHECK(chunk.size() < 8192);
-    CHECK(other.store->import_range(chunk) > 0);
+    CHECK(other->state()->import_range(chunk) > 0);
     ++chunks;
   } while (at != 0);
   CHECK(chunks > 10);
-  CHECK_EQ(other.store->size(), spec.store->size());
-  CHECK_EQ(other.store->layout(), spec.store->layout());
-  CHECK(other.store->export_range(0, UINT64_MAX) == spec.store->export_range(0, UINT64_MAX));
-  const std::size_t half = spec.store->remove_range(0, UINT64_MAX / 2);
-  CHECK_EQ(spec.store->size() + half, other.store->size());
+  CHECK_EQ(other->state()->size(), spec->state()->size());
+  CHECK_EQ(other->state()->layout(), spec->state()->layout());
+  CHECK(other->state()->export_range(0, UINT64_MAX) == spec->state()->export_range(0, UINT64_MAX));
+  const std::size_t half = spec->state()->remove_range(0, UINT64_MAX / 2);
+  CHECK_EQ(spec->state()->size() + half, other->state()->size());
   rig.scheduler.stop(false);
 }
 

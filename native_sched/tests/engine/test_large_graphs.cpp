@@ -14,10 +14,10 @@ struct Branch : Guarded {
   std::int64_t number = 0;
 };
 
-OperatorSpec relabel(std::int64_t branch) {
+TestOperator relabel(std::int64_t branch) {
   auto state = std::make_shared<Branch>();
   state->number = branch;
-  OperatorSpec spec = pass("branch" + std::to_string(branch));
+  TestOperator spec = pass("branch" + std::to_string(branch));
   spec.state = std::shared_ptr<Guarded>(state);
   spec.process = [](const void* in, std::int64_t n, void* out, std::int64_t, void* opaque, rel_context*) -> std::int64_t {
     auto& self = *static_cast<Branch*>(static_cast<Guarded*>(opaque));
@@ -45,7 +45,7 @@ void large_graph(const std::string& models, unsigned threads) {
     for (std::int64_t branch = 0; branch < kBranches; ++branch) {
       OperatorId previous = from;
       for (std::int64_t place = 0; place < kLength; ++place) {
-        OperatorSpec spec = place == 0 ? relabel(branch) : pass("pass");
+        TestOperator spec = place == 0 ? relabel(branch) : pass("pass");
         spec.model = model_for(models, index++);
         const OperatorId id = rig.add(std::move(spec));
         rig.scheduler.connect(previous, id);
@@ -54,7 +54,7 @@ void large_graph(const std::string& models, unsigned threads) {
       ends.push_back(previous);
     }
   }
-  OperatorSpec last = sink();
+  TestOperator last = sink();
   last.model = model_for(models, 0);
   const OperatorId end = rig.add(std::move(last));
   for (const OperatorId id : ends) rig.scheduler.connect(id, end);

@@ -22,13 +22,13 @@ struct Head : Guarded {
   std::int64_t left = 0;
 };
 
-OperatorSpec head(std::int64_t rounds, std::int64_t copies = 1) {
+TestOperator head(std::int64_t rounds, std::int64_t copies = 1) {
   auto state = std::make_shared<Head>();
   state->rounds = rounds;
   state->copies = copies;
-  OperatorSpec spec{.name = "head", .state = std::shared_ptr<Guarded>(state), .input = row_schema(), .output = row_schema()};
-  spec.further_inputs = {row_schema()};
-  spec.further_outputs = {row_schema()};
+  TestOperator spec{.name = "head", .state = std::shared_ptr<Guarded>(state), .inputs = {row_schema()}, .outputs = {row_schema()}};
+  spec.inputs.push_back(row_schema());
+  spec.outputs.push_back(row_schema());
   spec.process = [](const void* in, std::int64_t n, void* out, std::int64_t capacity, void* opaque, rel_context* context) -> std::int64_t {
     auto& self = *static_cast<Head*>(static_cast<Guarded*>(opaque));
     const Inside inside(self);
@@ -62,10 +62,10 @@ struct Ended : Guarded {
   std::atomic<bool> wrong{false};
 };
 
-OperatorSpec tally(std::int64_t stream) {
+TestOperator tally(std::int64_t stream) {
   auto state = std::make_shared<Ended>();
   state->stream = stream;
-  OperatorSpec spec{.name = "tally", .flags = REL_SINK | REL_ON_FINISH, .state = std::shared_ptr<Guarded>(state), .input = row_schema()};
+  TestOperator spec{.name = "tally", .flags = REL_SINK | REL_ON_FINISH, .state = std::shared_ptr<Guarded>(state), .inputs = {row_schema()}};
   spec.process = [](const void* in, std::int64_t n, void*, std::int64_t, void* opaque, rel_context*) -> std::int64_t {
     auto& self = *static_cast<Ended*>(static_cast<Guarded*>(opaque));
     const Inside inside(self);
@@ -83,14 +83,14 @@ OperatorSpec tally(std::int64_t stream) {
 }
 
 // source -> head -> body -> back to port 1 of the head; output port 1 of the head -> tally. The id of the head.
-OperatorId loop(Rig& rig, OperatorSpec head_spec, std::int64_t rows, std::size_t body, const char* models, std::int64_t rounds) {
+OperatorId loop(Rig& rig, TestOperator head_spec, std::int64_t rows, std::size_t body, const char* models, std::int64_t rounds) {
   const OperatorId from = rig.add(source(0, rows));
   head_spec.model = model_for(models, 0);
   const OperatorId top = rig.add(std::move(head_spec));
   rig.scheduler.connect(from, top);
   const OperatorId end = behind(rig, top, body, models);
   rig.scheduler.connect(end, top, 0, 1, true);
-  OperatorSpec last = tally(rounds);
+  TestOperator last = tally(rounds);
   last.model = model_for(models, body + 1);
   rig.scheduler.connect(top, rig.add(std::move(last)), 1);
   return top;
@@ -149,7 +149,7 @@ TEST(a_loop_beyond_its_bytes_fails) {
 TEST(several_feedback_edges_into_one_head) {
   at_all([](unsigned threads, const char* models) {
     Rig rig({.queue_records = 32});
-    OperatorSpec halves = split();  // halves a row's number each time: by its binary digits it goes the one way or the other
+    TestOperator halves = split();  // halves a row's number each time: by its binary digits it goes the one way or the other
     halves.model = model_for(models, 1);
     const OperatorId from = rig.add(source(0, 2'000));
     const OperatorId top = rig.add(head(6));
@@ -185,7 +185,7 @@ TEST(a_loop_ends_only_when_it_is_empty) {
     const OperatorId from = rig.add(source(0, 40));
     const OperatorId top = rig.add(head(50));
     rig.scheduler.connect(from, top);
-    OperatorSpec slow = pass("slow");
+    TestOperator slow = pass("slow");
     slow.state = std::shared_ptr<Guarded>(std::make_shared<Slow>());
     slow.process = [](const void* in, std::int64_t n, void* out, std::int64_t, void* opaque, rel_context*) -> std::int64_t {
       auto& self = *static_cast<Slow*>(static_cast<Guarded*>(opaque));
@@ -233,10 +233,10 @@ TEST(models_change_while_rows_go_round) {
 
 TEST(a_loop_without_exit_ends_too) {
   Rig rig;
-  OperatorSpec last = pass("drops");
+  TestOperator last = pass("drops");
   last.process = [](const void*, std::int64_t, void*, std::int64_t, void*, rel_context*) -> std::int64_t { return 0; };
   const OperatorId from = rig.add(source(0, kRows));
-  OperatorSpec top = pass("top");
+  TestOperator top = pass("top");
   top.flags = 0;
   const OperatorId id = rig.add(top);
   const OperatorId drops = rig.add(last);
@@ -258,7 +258,7 @@ TEST(texts_live_as_long_as_stages_and_loops_keep_them) {
     static std::string word(std::int64_t number) { return "a text that is long enough not to be inline, number " + std::to_string(number); }
   };
   const auto maker = [&schema] {
-    OperatorSpec spec{.name = "words", .flags = REL_SOURCE, .state = std::shared_ptr<Guarded>(std::make_shared<Words>()), .output = schema};
+    TestOperator spec{.name = "words", .flags = REL_SOURCE, .state = std::shared_ptr<Guarded>(std::make_shared<Words>()), .outputs = {schema}};
     spec.process = [](const void*, std::int64_t, void* out, std::int64_t capacity, void* opaque, rel_context* context) -> std::int64_t {
       auto& self = *static_cast<Words*>(static_cast<Guarded*>(opaque));
       const std::int64_t count = std::min({std::int64_t{50}, capacity, 5'000 - self.made});  // runs are as short as the work asks for
@@ -276,9 +276,9 @@ TEST(texts_live_as_long_as_stages_and_loops_keep_them) {
   at_all([&](unsigned threads, const char* models) {
     Rig rig({.queue_records = 16});
     // Round the loop twice, by a count of the head's calls per record: port 0 sends it in, port 1 lets it out by its output port 1.
-    OperatorSpec round{.name = "round", .state = std::make_shared<Guarded>(), .input = schema, .output = schema};
-    round.further_inputs = {schema};
-    round.further_outputs = {schema};
+    TestOperator round{.name = "round", .state = std::make_shared<Guarded>(), .inputs = {schema}, .outputs = {schema}};
+    round.inputs.push_back(schema);
+    round.outputs.push_back(schema);
     round.model = model_for(models, 0);
     round.process = [](const void* in, std::int64_t n, void* out, std::int64_t, void*, rel_context* context) -> std::int64_t {
       if (rel_port(context) == 1) return rel_emit(context, 1, in, n) == 0 ? 0 : REL_STOPPED;
@@ -287,7 +287,7 @@ TEST(texts_live_as_long_as_stages_and_loops_keep_them) {
     };
     const OperatorId top = rig.add(round);
     rig.scheduler.connect(rig.add(maker()), top);
-    OperatorSpec body{.name = "body", .state = std::make_shared<Guarded>(), .input = schema, .output = schema};
+    TestOperator body{.name = "body", .state = std::make_shared<Guarded>(), .inputs = {schema}, .outputs = {schema}};
     body.process = [](const void* in, std::int64_t n, void* out, std::int64_t, void*, rel_context*) -> std::int64_t {
       std::memcpy(out, in, static_cast<std::size_t>(n) * sizeof(StringView));
       return n;
@@ -296,9 +296,9 @@ TEST(texts_live_as_long_as_stages_and_loops_keep_them) {
     const OperatorId middle = rig.add(body);
     rig.scheduler.connect(top, middle);
     rig.scheduler.connect(middle, top, 0, 1, true);
-    OperatorSpec both{.name = "both", .flags = REL_SINK, .input = schema};
+    TestOperator both{.name = "both", .flags = REL_SINK, .inputs = {schema}};
     both.state = std::shared_ptr<Guarded>(std::make_shared<Words>());
-    both.further_inputs = {schema};
+    both.inputs.push_back(schema);
     both.demands = {exact(3), at_least(1)};
     both.process = [](const void*, std::int64_t, void*, std::int64_t, void* opaque, rel_context* context) -> std::int64_t {
       auto& self = *static_cast<Words*>(static_cast<Guarded*>(opaque));

@@ -17,9 +17,9 @@ constexpr double kMostGrowth = 1.05;  // R8
 constexpr int kSlowness = 10;         // the sink reads a text that many times, which the source writes once
 
 // Rows with texts, as fast as they are taken.
-OperatorSpec text_source() {
-  OperatorSpec spec{
-      .name = "texts", .flags = REL_SOURCE, .state = std::shared_ptr<Guarded>(std::make_shared<Source>()), .output = text_row_schema()};
+TestOperator text_source() {
+  TestOperator spec{
+      .name = "texts", .flags = REL_SOURCE, .state = std::shared_ptr<Guarded>(std::make_shared<Source>()), .outputs = {text_row_schema()}};
   spec.process = [](const void*, std::int64_t, void* out, std::int64_t capacity, void* opaque, rel_context* context) -> std::int64_t {
     auto& self = *static_cast<Source*>(static_cast<Guarded*>(opaque));
     auto* rows = static_cast<TextRow*>(out);
@@ -43,9 +43,9 @@ struct SlowSink : Guarded {
   const std::string expected = std::string(kTextBytes, 'x');
 };
 
-OperatorSpec slow_sink() {
-  OperatorSpec spec{
-      .name = "slow", .flags = REL_SINK, .state = std::shared_ptr<Guarded>(std::make_shared<SlowSink>()), .input = text_row_schema()};
+TestOperator slow_sink() {
+  TestOperator spec{
+      .name = "slow", .flags = REL_SINK, .state = std::shared_ptr<Guarded>(std::make_shared<SlowSink>()), .inputs = {text_row_schema()}};
   spec.process = [](const void* in, std::int64_t n, void*, std::int64_t, void* opaque, rel_context*) -> std::int64_t {
     auto& self = *static_cast<SlowSink*>(static_cast<Guarded*>(opaque));
     const Inside inside(self);
@@ -97,7 +97,7 @@ void overload(const char* models, double seconds) {
   Rig rig({.queue_records = kQueueRecords, .queue_bytes = 1U << 20});
   OperatorId previous = rig.add(text_source());
   for (std::size_t index = 0; index <= kLength; ++index) {
-    OperatorSpec spec = index == kLength ? slow_sink() : text_pass();
+    TestOperator spec = index == kLength ? slow_sink() : text_pass();
     spec.model = model_for(models, index);
     const OperatorId id = rig.add(std::move(spec));
     rig.scheduler.connect(previous, id);

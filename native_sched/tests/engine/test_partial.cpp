@@ -1,4 +1,4 @@
-// An operator that its producer may run in part (OperatorSpec::partial): who finds the queue full goes on there, what it takes is in front of
+// An operator that its producer may run in part (Operator::takes_partial_runs): who finds the queue full goes on there, what it takes is in front of
 // the next mark, and failures are told as those of the operator.
 #include <atomic>
 #include <chrono>
@@ -17,8 +17,46 @@ namespace {
 
 constexpr std::chrono::seconds kPatience{60};
 
-// Counts rows; the part of its producer apart, as plain memory: the sanitizer sees two threads in it.
-struct Parts : Guarded {
+// Counts rows; those of partial runs apart, as plain memory: the sanitizer sees two threads in it.
+struct Parts final : Operator, Guarded {
+  Parts() : Operator("parts", {row_schema()}, {}, REL_SINK | REL_ON_FINISH) {}
+
+  std::int64_t process(const std::byte*, std::int64_t n, std::byte*, std::int64_t, rel_context*) override {
+    const Inside inside(*this);
+    for (std::int64_t seen = in_parts.load(); seen < wait_for.load(); seen = in_parts.load()) in_parts.wait(seen);
+    taken += n;
+    return 0;
+  }
+  std::int64_t finish(std::byte*, std::int64_t, rel_context*) override {
+    const Inside inside(*this);
+    merge();
+    return 0;
+  }
+  bool on_mark(Mark, rel_context*) override {
+    merge();
+    return true;
+  }
+  [[nodiscard]] bool takes_partial_runs() const override { return true; }
+  std::int64_t process_partial(const std::byte*, std::int64_t n, std::string& problem) override {
+    if (fails_at >= 0) {
+      problem = "no more";
+      return REL_FAILED(fails_at);
+    }
+    beside += n;
+    in_parts += n;
+    in_parts.notify_all();
+    return n;
+  }
+  [[nodiscard]] bool has_partial_room() const override { return true; }
+  void settle() override {
+    const Inside inside(*this);
+    taken += std::exchange(beside, 0);
+  }
+  void merge() {
+    taken += std::exchange(beside, 0);
+    settled = taken;
+  }
+
   std::int64_t taken = 0;
   std::int64_t beside = 0;
   std::int64_t fails_at = -1;             // the row in a part's run
@@ -27,48 +65,9 @@ struct Parts : Guarded {
   std::atomic<std::int64_t> wait_for{0};  // a run of its own ends only when so many came in parts
 };
 
-OperatorSpec in_parts(std::shared_ptr<Parts> parts) {
-  OperatorSpec spec{.name = "parts", .flags = REL_SINK | REL_ON_FINISH, .input = row_schema(), .model = ThreadingModel::Dynamic};
-  spec.state = std::shared_ptr<Guarded>(std::move(parts));
-  spec.process = [](const void*, std::int64_t n, void*, std::int64_t, void* opaque, rel_context*) -> std::int64_t {
-    auto& self = *static_cast<Parts*>(static_cast<Guarded*>(opaque));
-    const Inside inside(self);
-    for (std::int64_t seen = self.in_parts.load(); n > 0 && seen < self.wait_for.load(); seen = self.in_parts.load())
-      self.in_parts.wait(seen);
-    self.taken += n;
-    if (n == 0) self.taken += std::exchange(self.beside, 0);
-    if (n == 0) self.settled = self.taken;
-    return 0;
-  };
-  spec.partial = [](const void*, std::int64_t n, void* opaque, std::string& problem) -> std::int64_t {
-    auto& self = *static_cast<Parts*>(static_cast<Guarded*>(opaque));
-    if (self.fails_at >= 0) {
-      problem = "no more";
-      return REL_FAILED(self.fails_at);
-    }
-    self.beside += n;
-    self.in_parts += n;
-    self.in_parts.notify_all();
-    return n;
-  };
-  spec.has_partial_room = [](void*) { return true; };
-  spec.settle = [](void* opaque) {
-    auto& self = *static_cast<Parts*>(static_cast<Guarded*>(opaque));
-    const Inside inside(self);
-    self.taken += std::exchange(self.beside, 0);
-  };
-  spec.marked = [](void* opaque, Mark, rel_context*) {
-    auto& self = *static_cast<Parts*>(static_cast<Guarded*>(opaque));
-    self.taken += std::exchange(self.beside, 0);
-    self.settled = self.taken;
-    return true;
-  };
-  return spec;
-}
-
 // Makes two rows of each, and keeps nothing.
-OperatorSpec doubled(std::string name) {
-  OperatorSpec spec{.name = std::move(name), .state = std::make_shared<Guarded>(), .input = row_schema(), .output = row_schema()};
+TestOperator doubled(std::string name) {
+  TestOperator spec{.name = std::move(name), .state = std::make_shared<Guarded>(), .inputs = {row_schema()}, .outputs = {row_schema()}};
   spec.reentrant = true;
   spec.process = [](const void* in, std::int64_t n, void* out, std::int64_t capacity, void*, rel_context* context) -> std::int64_t {
     const auto* from = static_cast<const Row*>(in);
@@ -94,15 +93,13 @@ struct Pipeline {
     OperatorId before = passes;
     rig.scheduler.connect(from, passes);
     for (std::size_t index = 0; index < 2; ++index) {
-      OperatorSpec spec = doubled("doubled" + std::to_string(index));
+      TestOperator spec = doubled("doubled" + std::to_string(index));
       spec.model = model_for(queued, index);
       doubling[index] = rig.add(std::move(spec));
       rig.scheduler.connect(before, doubling[index]);
       before = doubling[index];
     }
-    OperatorSpec last = in_parts(parts);
-    last.model = model_for(queued, 2);
-    end = rig.add(std::move(last));
+    end = install(rig.scheduler, parts, {.model = model_for(queued, 2)});
     rig.scheduler.connect(before, end);
   }
 

@@ -25,8 +25,8 @@ struct Busy : Guarded {
   double seconds = 0;  // of CPU time, per row
 };
 
-OperatorSpec busy(std::string name, double seconds) {
-  OperatorSpec spec = pass(std::move(name));
+TestOperator busy(std::string name, double seconds) {
+  TestOperator spec = pass(std::move(name));
   auto state = std::make_shared<Busy>();
   state->seconds = seconds;
   spec.state = std::shared_ptr<Guarded>(state);
@@ -53,8 +53,8 @@ struct Gate : Guarded {
   }
 };
 
-OperatorSpec gated(std::shared_ptr<Gate> gate) {
-  OperatorSpec spec = sink("gate");
+TestOperator gated(std::shared_ptr<Gate> gate) {
+  TestOperator spec = sink("gate");
   spec.state = std::shared_ptr<Guarded>(std::move(gate));
   spec.process = [](const void*, std::int64_t, void*, std::int64_t, void* opaque, rel_context*) -> std::int64_t {
     auto& self = *static_cast<Gate*>(static_cast<Guarded*>(opaque));
@@ -74,7 +74,7 @@ TEST(cost_goes_to_the_operator_that_ran) {
     Rig rig({.profile_period = 1ms});
     OperatorId previous = rig.add(source(0, -1));
     for (const double cost : {2e-6, 6e-6, 0.0}) {
-      OperatorSpec spec = cost > 0 ? busy("busy", cost) : sink();
+      TestOperator spec = cost > 0 ? busy("busy", cost) : sink();
       spec.model = model;
       const OperatorId id = rig.add(spec);
       rig.scheduler.connect(previous, id);
@@ -122,7 +122,7 @@ TEST(an_operator_that_waits_costs_nothing_and_an_idle_thread_is_idle) {
 
 TEST(what_runs_in_the_thread_of_a_source_that_waits_is_not_the_source) {
   Rig rig({.profile_period = 2ms});
-  OperatorSpec waiting = source(0, -1);
+  TestOperator waiting = source(0, -1);
   waiting.process = [](const void*, std::int64_t, void* out, std::int64_t, void*, rel_context*) -> std::int64_t {
     std::mutex mutex;
     std::unique_lock lock(mutex);
@@ -169,7 +169,7 @@ TEST(queues_hold_no_more_than_a_while_of_work) {
   Rig rig;
   OperatorId previous = rig.add(source(0, -1));
   for (int index = 0; index < 8; ++index) {
-    OperatorSpec spec = index == 7 ? sink() : busy("dear", 200e-6);  // the bound is 1 ms
+    TestOperator spec = index == 7 ? sink() : busy("dear", 200e-6);  // the bound is 1 ms
     spec.model = ThreadingModel::Dynamic;
     const OperatorId id = rig.add(spec);
     rig.scheduler.connect(previous, id);
@@ -213,7 +213,7 @@ TEST(operators_that_block_for_ever_leave_the_others_running) {
   for (int blocked = 0; blocked < 3; ++blocked) rig.scheduler.connect(rig.add(source(blocked, 1)), rig.add(gated(gate)));
   OperatorId previous = rig.add(source(9, 20'000));
   for (int index = 0; index < 3; ++index) {
-    OperatorSpec spec = index == 2 ? sink() : pass("pass");
+    TestOperator spec = index == 2 ? sink() : pass("pass");
     spec.model = ThreadingModel::Dynamic;
     const OperatorId id = rig.add(spec);
     rig.scheduler.connect(previous, id);

@@ -73,20 +73,18 @@ class Given final : public Answers {
   Row row_;
 };
 
-OperatorSpec recovering(Makes makes, std::shared_ptr<Given> given) {
-  OperatorSpec spec{.name = "step", .state = std::make_shared<Guarded>(), .input = row_schema(), .output = row_schema()};
+std::shared_ptr<Operator> recovering(Makes makes, std::shared_ptr<Given> given) {
+  TestOperator spec{.name = "step", .state = std::make_shared<Guarded>(), .inputs = {row_schema()}, .outputs = {row_schema()}};
   spec.flags = makes == Makes::One ? REL_ONE_TO_ONE | REL_IN_PLACE : makes == Makes::Kept ? REL_FILTER | REL_IN_PLACE : 0U;
   spec.process = makes == Makes::One ? process<Makes::One> : makes == Makes::Kept ? process<Makes::Kept> : process<Makes::Many>;
-  return make_recovering(std::move(spec), std::move(given));
+  return make_recovering(*spec.make(), std::move(given));
 }
 
 void each_in_its_place(Makes makes) {
   at_all([&](unsigned threads, const char* models) {
     Rig rig({.queue_records = 64, .run_records = 64});
     const auto given = std::make_shared<Given>(makes);
-    OperatorSpec spec = recovering(makes, given);
-    spec.model = model_for(models, 1);
-    const OperatorId step = rig.add(std::move(spec));
+    const OperatorId step = install(rig.scheduler, recovering(makes, given), {.model = model_for(models, 1)});
     rig.scheduler.connect(behind(rig, rig.add(source(0, kRows)), 1, models), step);
     rig.scheduler.connect(step, rig.add(sink()));
     rig.scheduler.start({.thread_count = threads});
@@ -127,11 +125,11 @@ TEST(what_nobody_answers_fails_behind_what_was_before) {
 }
 
 TEST(only_what_can_be_called_again) {
-  OperatorSpec spec = pass("keyed");
+  TestOperator spec = pass("keyed");
   spec.flags |= REL_KEYED;
   bool refused = false;
   try {
-    (void)make_recovering(spec, std::make_shared<Given>(Makes::One));
+    (void)make_recovering(*spec.make(), std::make_shared<Given>(Makes::One));
   } catch (const std::invalid_argument&) {
     refused = true;
   }

@@ -25,8 +25,8 @@ struct Slow : Guarded {
   std::atomic<std::int64_t> longest{0};
 };
 
-OperatorSpec slow(const std::shared_ptr<Slow>& state) {
-  OperatorSpec spec = pass("slow");
+TestOperator slow(const std::shared_ptr<Slow>& state) {
+  TestOperator spec = pass("slow");
   spec.state = std::shared_ptr<Guarded>(state);
   static const rel_process plain = spec.process;
   spec.process = [](const void* in, std::int64_t n, void* out, std::int64_t capacity, void* opaque, rel_context* context) -> std::int64_t {
@@ -42,8 +42,8 @@ OperatorSpec slow(const std::shared_ptr<Slow>& state) {
 }
 
 // A chain that runs with one thread: source, another operator, an expensive one, and a sink behind a queue. Gives the expensive one.
-OperatorId start_chain(Rig& rig, OperatorSpec source, OperatorSpec middle, OperatorSpec expensive) {
-  OperatorSpec last = sink();
+OperatorId start_chain(Rig& rig, TestOperator source, TestOperator middle, TestOperator expensive) {
+  TestOperator last = sink();
   last.model = ThreadingModel::Dynamic;
   const OperatorId first = rig.add(std::move(source));
   const OperatorId second = rig.add(std::move(middle));
@@ -131,9 +131,9 @@ TEST(a_queue_that_goes_leaves_no_long_runs_behind) {
   for (const bool behind_a_port : {false, true}) {
     const auto state = std::make_shared<Slow>();
     Rig rig;
-    OperatorSpec before = pass("before");
+    TestOperator before = pass("before");
     before.model = behind_a_port ? ThreadingModel::Dynamic : ThreadingModel::Manual;
-    OperatorSpec queued = slow(state);
+    TestOperator queued = slow(state);
     queued.model = ThreadingModel::Dynamic;
     const OperatorId expensive = start_chain(rig, source(0, -1), std::move(before), std::move(queued));
     CHECK(eventually([&] { return state->runs > 100; }));
@@ -175,9 +175,8 @@ TEST(who_takes_commands_does_not_wait_long_for_the_run_before_where_all_is_manua
   const auto state = std::make_shared<Slow>();
   Rig rig;
   const OperatorId from = rig.add(source(0, 600));
-  OperatorSpec taking = pass("commanded");
-  taking.commanded = true;
-  taking.marked = [](void*, Mark, rel_context*) { return true; };
+  TestOperator taking = pass("commanded");
+  taking.takes_commands = true;
   const OperatorId middle = rig.add(std::move(taking));
   const OperatorId expensive = rig.add(slow(state));
   const OperatorId end = rig.add(sink());
@@ -214,9 +213,9 @@ TEST(the_first_run_of_a_function_called_for_each_record_is_one) {
   for (const CalledFor beside : {CalledFor::Unknown, CalledFor::Run}) {
     const auto state = std::make_shared<Slow>();
     Rig rig({.run_work = std::chrono::milliseconds(1)});
-    OperatorSpec each = slow(state);
+    TestOperator each = slow(state);
     each.called_for = CalledFor::Record;
-    OperatorSpec other = pass("other");
+    TestOperator other = pass("other");
     other.called_for = beside;
     const OperatorId from = rig.add(source(0, 1024));
     const OperatorId expensive = rig.add(std::move(each));

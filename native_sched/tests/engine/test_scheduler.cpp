@@ -32,7 +32,7 @@ void run_chain_at_all_thread_counts(std::size_t length, const std::string& model
   }
 }
 
-OperatorSpec failing_at(std::int64_t sequence, bool by_exception) {
+TestOperator failing_at(std::int64_t sequence, bool by_exception) {
   struct Failing : Guarded {
     std::int64_t at = 0;
     bool throws = false;
@@ -40,7 +40,7 @@ OperatorSpec failing_at(std::int64_t sequence, bool by_exception) {
   auto state = std::make_shared<Failing>();
   state->at = sequence;
   state->throws = by_exception;
-  OperatorSpec spec{.name = "failing", .state = std::shared_ptr<Guarded>(state), .input = row_schema(), .output = row_schema()};
+  TestOperator spec{.name = "failing", .state = std::shared_ptr<Guarded>(state), .inputs = {row_schema()}, .outputs = {row_schema()}};
   spec.process = [](const void* in, std::int64_t n, void* out, std::int64_t, void* opaque, rel_context* context) -> std::int64_t {
     auto& self = *static_cast<Failing*>(static_cast<Guarded*>(opaque));
     for (std::int64_t index = 0; index < n; ++index) {
@@ -63,9 +63,9 @@ struct Stuck : Guarded {
   std::atomic<bool> released{false};
 };
 
-OperatorSpec stuck() {
-  OperatorSpec spec{
-      .name = "stuck", .flags = REL_SINK, .state = std::shared_ptr<Guarded>(std::make_shared<Stuck>()), .input = row_schema()};
+TestOperator stuck() {
+  TestOperator spec{
+      .name = "stuck", .flags = REL_SINK, .state = std::shared_ptr<Guarded>(std::make_shared<Stuck>()), .inputs = {row_schema()}};
   spec.process = [](const void*, std::int64_t, void*, std::int64_t, void* opaque, rel_context*) -> std::int64_t {
     auto& self = *static_cast<Stuck*>(static_cast<Guarded*>(opaque));
     self.entered = true;
@@ -115,11 +115,11 @@ TEST(several_consumers_get_every_run_and_in_place_ones_spoil_none) {
     Rig rig;
     const OperatorId from = rig.add(source(0, kRows));
     for (std::size_t branch = 0; branch < 3; ++branch) {
-      OperatorSpec negate{.name = "negate",
+      TestOperator negate{.name = "negate",
                           .flags = REL_ONE_TO_ONE | REL_IN_PLACE,
                           .state = std::make_shared<Guarded>(),
-                          .input = row_schema(),
-                          .output = row_schema()};
+                          .inputs = {row_schema()},
+                          .outputs = {row_schema()}};
       negate.process = [](const void* in, std::int64_t n, void* out, std::int64_t, void*, rel_context*) -> std::int64_t {
         for (std::int64_t index = 0; index < n; ++index) {
           const Row row = static_cast<const Row*>(in)[index];
@@ -135,7 +135,7 @@ TEST(several_consumers_get_every_run_and_in_place_ones_spoil_none) {
     }
     rig.scheduler.start({.thread_count = 2});
     rig.finish();
-    for (const OperatorSpec& spec : rig.specs) {
+    for (const TestOperator& spec : rig.specs) {
       if (spec.name != "sink") continue;
       Sink& end = state_of<Sink>(spec);
       expect_rows(end, kRows);
@@ -149,12 +149,12 @@ TEST(union_keeps_the_order_of_each_stream_and_counts_finals) {
   for (const char* model : {"m", "d", "t"}) {
     for (const unsigned threads : {1U, 2U, 4U}) {
       Rig rig({.queue_records = 64});
-      OperatorSpec joined = pass("union");
+      TestOperator joined = pass("union");
       joined.model = model_for(model, 0);
       const OperatorId middle = rig.add(joined);
       for (std::int64_t stream = 0; stream < 4; ++stream) {
         const OperatorId from = rig.add(source(stream, kRows / 4));
-        OperatorSpec between = pass("between");
+        TestOperator between = pass("between");
         between.model = model_for("dm", static_cast<std::size_t>(stream));
         const OperatorId id = rig.add(between);
         rig.scheduler.connect(from, id);
@@ -172,9 +172,9 @@ TEST(a_diamond_meets_again) {
   for (const char* models : {"m", "d", "dm", "md"}) {
     Rig rig({.queue_records = 32});
     const OperatorId from = rig.add(source(0, kRows));
-    OperatorSpec left = pass("left");
-    OperatorSpec right = pass("right");
-    OperatorSpec meet = sink();
+    TestOperator left = pass("left");
+    TestOperator right = pass("right");
+    TestOperator meet = sink();
     left.model = model_for(models, 0);
     right.model = model_for(models, 1);
     meet.model = model_for(models, 2);
@@ -196,7 +196,7 @@ TEST(flat_maps_flush_in_the_middle) {
     Rig rig({.queue_records = 64});
     OperatorId previous = rig.add(source(0, 2000));
     for (std::size_t index = 0; index < 4; ++index) {
-      OperatorSpec spec = twice("twice" + std::to_string(index));
+      TestOperator spec = twice("twice" + std::to_string(index));
       spec.model = model_for(models, index);
       const OperatorId id = rig.add(spec);
       rig.scheduler.connect(previous, id);
@@ -214,7 +214,7 @@ TEST(a_failure_carries_operator_record_and_message) {
     for (const bool by_exception : {false, true}) {
       Rig rig;
       const OperatorId from = rig.add(source(7, -1));
-      OperatorSpec spec = failing_at(12'345, by_exception);
+      TestOperator spec = failing_at(12'345, by_exception);
       spec.model = model_for(models, 0);
       const OperatorId id = rig.add(spec);
       const OperatorId end = rig.add(sink());
@@ -243,13 +243,13 @@ TEST(stop_ends_whoever_is_blocked) {
       Rig rig({.queue_records = 16});
       OperatorId previous = rig.add(source(0, -1));
       for (std::size_t index = 0; index < 5; ++index) {
-        OperatorSpec spec = pass("pass");
+        TestOperator spec = pass("pass");
         spec.model = model_for(models, index);
         const OperatorId id = rig.add(spec);
         rig.scheduler.connect(previous, id);
         previous = id;
       }
-      OperatorSpec last = stuck();
+      TestOperator last = stuck();
       last.model = model_for(models, 5);
       const OperatorId end = rig.add(last);
       rig.scheduler.connect(previous, end);
@@ -277,8 +277,8 @@ TEST(stop_with_drain_loses_nothing) {
 }
 
 TEST(a_drain_unblocks_a_waiting_source) {
-  OperatorSpec waiting{
-      .name = "waiting", .flags = REL_SOURCE, .state = std::shared_ptr<Guarded>(std::make_shared<Stuck>()), .output = row_schema()};
+  TestOperator waiting{
+      .name = "waiting", .flags = REL_SOURCE, .state = std::shared_ptr<Guarded>(std::make_shared<Stuck>()), .outputs = {row_schema()}};
   waiting.process = stuck().process;
   waiting.interrupt = stuck().interrupt;
   Rig rig;
@@ -299,13 +299,13 @@ TEST(a_scheduler_that_is_never_stopped_ends_by_itself) {
 
 TEST(contradictions_are_refused) {
   Scheduler scheduler;
-  CHECK_THROWS(scheduler.add_operator(OperatorSpec{.name = "empty"}), std::invalid_argument);
-  OperatorSpec keyless = pass("keyless", REL_KEYED);
-  CHECK_THROWS(scheduler.add_operator(keyless), std::invalid_argument);
-  const OperatorId first = scheduler.add_operator(pass("first"));
-  const OperatorId second = scheduler.add_operator(pass("second"));
-  const OperatorId from = scheduler.add_operator(source(0, 1));
-  const OperatorId end = scheduler.add_operator(sink());
+  CHECK_THROWS(install(scheduler, TestOperator{.name = "empty"}), std::invalid_argument);
+  TestOperator keyless = pass("keyless", REL_KEYED);
+  CHECK_THROWS(install(scheduler, keyless), std::invalid_argument);
+  const OperatorId first = install(scheduler, pass("first"));
+  const OperatorId second = install(scheduler, pass("second"));
+  const OperatorId from = install(scheduler, source(0, 1));
+  const OperatorId end = install(scheduler, sink());
   CHECK_THROWS(scheduler.connect(first, from), std::invalid_argument);
   CHECK_THROWS(scheduler.connect(end, first), std::invalid_argument);
   CHECK_THROWS(scheduler.connect(first, 99), std::invalid_argument);

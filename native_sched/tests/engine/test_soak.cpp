@@ -96,7 +96,7 @@ class Graph {
     std::vector<std::size_t> streams;
   };
 
-  OperatorId put(std::mt19937_64& random, OperatorSpec spec, const std::vector<OperatorId>& inputs) {
+  OperatorId put(std::mt19937_64& random, TestOperator spec, const std::vector<OperatorId>& inputs) {
     spec.model = any_model(random);
     const OperatorId id = rig_.add(std::move(spec));
     for (const OperatorId input : inputs) rig_.scheduler.connect(input, id);

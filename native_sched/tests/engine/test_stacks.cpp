@@ -19,8 +19,8 @@ std::size_t stack_operators() {
 constexpr std::size_t kStack = (kSanitized ? 4096 : 512) * 1024UL;  // the system's default is 8 MiB
 
 // Of each pair of rows the first, with half its number: undoes twice().
-OperatorSpec half(std::string name) {
-  OperatorSpec spec = pass(std::move(name), REL_FILTER);
+TestOperator half(std::string name) {
+  TestOperator spec = pass(std::move(name), REL_FILTER);
   spec.process = [](const void* in, std::int64_t n, void* out, std::int64_t, void* state, rel_context*) -> std::int64_t {
     const Inside inside(*static_cast<Guarded*>(state));
     std::int64_t kept = 0;
@@ -38,8 +38,8 @@ struct Standing : Sink {
 };
 
 // A sink that takes nothing until it is opened.
-OperatorSpec standing_sink(const std::shared_ptr<Standing>& state) {
-  OperatorSpec spec = sink();
+TestOperator standing_sink(const std::shared_ptr<Standing>& state) {
+  TestOperator spec = sink();
   spec.state = std::shared_ptr<Guarded>(state);
   static const rel_process count = sink().process;
   spec.process = [](const void* in, std::int64_t n, void* out, std::int64_t capacity, void* opaque, rel_context* context) -> std::int64_t {
@@ -55,7 +55,7 @@ void expand_and_shrink(std::size_t pairs, const std::string& models, unsigned th
   Rig rig({.queue_records = 16});
   OperatorId previous = rig.add(source(0, rows));
   for (std::size_t index = 0; index < 2 * pairs + 1; ++index) {
-    OperatorSpec spec = index == 2 * pairs ? sink() : index % 2 == 0 ? twice("twice") : half("half");
+    TestOperator spec = index == 2 * pairs ? sink() : index % 2 == 0 ? twice("twice") : half("half");
     spec.model = model_for(models, index);
     const OperatorId id = rig.add(std::move(spec));
     rig.scheduler.connect(previous, id);
@@ -79,7 +79,7 @@ TEST(a_long_pipeline_of_full_queues_behind_a_sink_that_stands_still) {
     Rig rig({.queue_records = kRecords});
     OperatorId previous = rig.add(source(0, rows));
     for (std::size_t index = 0; index <= length; ++index) {
-      OperatorSpec spec = index == length ? standing_sink(standing) : pass("pass");
+      TestOperator spec = index == length ? standing_sink(standing) : pass("pass");
       spec.model = index == length ? ThreadingModel::Dedicated : ThreadingModel::Dynamic;  // no helper shall stand in the sink
       const OperatorId id = rig.add(std::move(spec));
       rig.scheduler.connect(previous, id);
@@ -111,7 +111,7 @@ TEST(a_long_pipeline_of_texts_without_queues) {
   Rig rig;
   OperatorId previous = rig.add(source(0, 1'000));
   for (std::size_t index = 0; index < 5'000; ++index) {
-    OperatorSpec spec = pass("allocates");
+    TestOperator spec = pass("allocates");
     static const rel_process plain = spec.process;
     spec.process = [](const void* in, std::int64_t n, void* out, std::int64_t capacity, void* state, rel_context* context) -> std::int64_t {
       return rel_allocate(context, 8) == nullptr ? REL_FAILED(0) : plain(in, n, out, capacity, state, context);

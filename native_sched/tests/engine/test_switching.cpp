@@ -29,9 +29,9 @@ struct Stuck : Guarded {
 };
 
 // Keeps the thread that runs it until it leaves.
-OperatorSpec stuck() {
-  OperatorSpec spec{
-      .name = "stuck", .flags = REL_SINK, .state = std::shared_ptr<Guarded>(std::make_shared<Stuck>()), .input = row_schema()};
+TestOperator stuck() {
+  TestOperator spec{
+      .name = "stuck", .flags = REL_SINK, .state = std::shared_ptr<Guarded>(std::make_shared<Stuck>()), .inputs = {row_schema()}};
   spec.model = ThreadingModel::Dynamic;
   spec.process = [](const void*, std::int64_t, void*, std::int64_t, void* opaque, rel_context*) -> std::int64_t {
     auto& self = *static_cast<Stuck*>(static_cast<Guarded*>(opaque));
@@ -77,7 +77,7 @@ TEST(a_union_and_a_fan_out_change_under_load) {
   rig.scheduler.stop(true);
   rig.check_exclusive();
   std::int64_t made = 0;
-  for (const OperatorSpec& spec : rig.specs) made += spec.name.starts_with("source") ? state_of<Source>(spec).next : 0;
+  for (const TestOperator& spec : rig.specs) made += spec.name.starts_with("source") ? state_of<Source>(spec).next : 0;
   expect_rows(state_of<Sink>(rig.specs[first]), made);
   expect_rows(state_of<Sink>(rig.specs[second]), made);
 }
@@ -141,7 +141,7 @@ TEST(idle_workers_sleep_and_wake) {
     std::int64_t sent = 0;
   };
   auto ping = std::make_shared<Ping>();
-  OperatorSpec from{.name = "ping", .flags = REL_SOURCE, .state = std::shared_ptr<Guarded>(ping), .output = row_schema()};
+  TestOperator from{.name = "ping", .flags = REL_SOURCE, .state = std::shared_ptr<Guarded>(ping), .outputs = {row_schema()}};
   from.process = [](const void*, std::int64_t, void* out, std::int64_t, void* opaque, rel_context* context) -> std::int64_t {
     auto& self = *static_cast<Ping*>(static_cast<Guarded*>(opaque));
     if (!eventually([&] { return self.arrived->load() == self.sent || context->stopping(); })) return REL_FAILED(0);
@@ -154,7 +154,7 @@ TEST(idle_workers_sleep_and_wake) {
     Rig rig;
     OperatorId previous = rig.add(from);
     for (std::size_t index = 0; index < 5; ++index) {
-      OperatorSpec spec = index == 4 ? sink() : pass("pass");
+      TestOperator spec = index == 4 ? sink() : pass("pass");
       spec.model = model_for(models, index);
       const OperatorId id = rig.add(spec);
       rig.scheduler.connect(previous, id);

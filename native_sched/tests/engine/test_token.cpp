@@ -46,10 +46,10 @@ struct Python : Guarded {
 };
 
 // Sees to it that the token is held; emits each row twice, with flushes in the middle.
-OperatorSpec python(std::string name, Interpreter& interpreter) {
+TestOperator python(std::string name, Interpreter& interpreter) {
   auto state = std::make_shared<Python>();
   state->interpreter = &interpreter;
-  OperatorSpec spec = twice(std::move(name));
+  TestOperator spec = twice(std::move(name));
   spec.flags |= REL_NEEDS_TOKEN;
   spec.state = std::shared_ptr<Guarded>(state);
   spec.process = [](const void* in, std::int64_t n, void* out, std::int64_t capacity, void* opaque, rel_context* context) -> std::int64_t {
@@ -84,7 +84,7 @@ TEST(token_is_held_by_one_and_never_while_submitting) {
         for (std::int64_t stream = 0; stream < 3; ++stream) {
           OperatorId previous = rig.add(source(stream, 3'000));
           for (std::size_t index = 0; index < 4; ++index) {
-            OperatorSpec spec = index % 2 == 0 ? python("python", interpreter) : pass("native");
+            TestOperator spec = index % 2 == 0 ? python("python", interpreter) : pass("native");
             spec.model = model_for(models, index);
             const OperatorId id = rig.add(spec);
             rig.scheduler.connect(previous, id);
@@ -108,12 +108,12 @@ TEST(token_is_held_by_one_and_never_while_submitting) {
 TEST(token_reaches_every_operator) {
   Interpreter interpreter;
   Rig rig({.hooks = interpreter.hooks()});
-  OperatorSpec greedy = source(0, -1);
+  TestOperator greedy = source(0, -1);
   greedy.flags |= REL_NEEDS_TOKEN;
   const OperatorId from = rig.add(greedy);
   rig.scheduler.connect(from, rig.add(sink("greedy")));
   const OperatorId other = rig.add(source(1, 50'000));
-  OperatorSpec polite = python("polite", interpreter);
+  TestOperator polite = python("polite", interpreter);
   polite.model = ThreadingModel::Dynamic;
   const OperatorId middle = rig.add(polite);
   rig.scheduler.connect(other, middle);
@@ -186,13 +186,13 @@ struct Waiters {
   }
 };
 
-OperatorSpec waiter(std::string name, const std::shared_ptr<Waiters>& waiters) {
+TestOperator waiter(std::string name, const std::shared_ptr<Waiters>& waiters) {
   struct State : Guarded {
     std::shared_ptr<Waiters> waiters;
   };
   auto state = std::make_shared<State>();
   state->waiters = waiters;
-  OperatorSpec spec = pass(std::move(name));
+  TestOperator spec = pass(std::move(name));
   spec.flags |= REL_NEEDS_TOKEN;
   spec.model = ThreadingModel::Dynamic;
   spec.state = std::shared_ptr<Guarded>(state);
@@ -215,7 +215,7 @@ TEST(operators_that_wait_in_python_wait_at_the_same_time) {
   const auto waiters = std::make_shared<Waiters>();
   Rig rig({.run_records = 64, .hooks = waiters->hooks()});
   OperatorId previous = rig.add(source(0, -1));
-  for (OperatorSpec spec : {waiter("one", waiters), waiter("two", waiters), sink()}) {
+  for (TestOperator spec : {waiter("one", waiters), waiter("two", waiters), sink()}) {
     const OperatorId id = rig.add(std::move(spec));
     rig.scheduler.connect(previous, id);
     previous = id;
@@ -233,7 +233,7 @@ TEST(operators_that_wait_in_python_wait_at_the_same_time) {
 TEST(what_a_source_waits_for_the_interpreter_isnt_its_own) {
   const auto waiters = std::make_shared<Waiters>();
   Rig rig({.hooks = waiters->hooks()});
-  OperatorSpec spec = source(0, -1);
+  TestOperator spec = source(0, -1);
   spec.flags |= REL_BESIDE_TOKEN;
   const OperatorId from = rig.add(spec);
   rig.scheduler.connect(from, rig.add(sink()));

@@ -19,8 +19,8 @@ TEST(every_record_with_its_text_arrives_once_and_in_order) {
     chosen.checksum = checksum;
     const auto sender = Link::over(sockets.a, chosen);
     const auto receiver = Link::over(sockets.b, options("pe-0"));
-    const OperatorSpec out = link_out("out", schema, sender);
-    const OperatorSpec in = link_in("in", schema, receiver);
+    const std::shared_ptr<Operator> out = link_out("out", schema, sender);
+    const std::shared_ptr<Operator> in = link_in("in", schema, receiver);
     constexpr std::int64_t kCount = 100'000;
 
     std::thread producer([&] {
@@ -77,8 +77,8 @@ TEST(a_run_goes_out_without_anything_after_it) {
   const auto schema = numbers();
   const auto sender = Link::over(sockets.a, options("pe-1"));
   const auto receiver = Link::over(sockets.b, options("pe-0"));
-  const OperatorSpec out = link_out("out", schema, sender);
-  const OperatorSpec in = link_in("in", schema, receiver);
+  const std::shared_ptr<Operator> out = link_out("out", schema, sender);
+  const std::shared_ptr<Operator> in = link_in("in", schema, receiver);
   Context sending(8), receiving(8);
   std::int64_t last = -1;
   receiving.on_run = [&](const std::byte* records, std::size_t) {
@@ -99,8 +99,8 @@ TEST(a_slow_receiver_makes_the_sender_wait_and_memory_stays_bounded) {
   chosen.window_bytes = 64 << 10;  // less than the socket holds, so that it is the credit that ends first
   const auto sender = Link::over(sockets.a, chosen);
   const auto receiver = Link::over(sockets.b, chosen);
-  const OperatorSpec out = link_out("out", schema, sender);
-  const OperatorSpec in = link_in("in", schema, receiver);
+  const std::shared_ptr<Operator> out = link_out("out", schema, sender);
+  const std::shared_ptr<Operator> in = link_in("in", schema, receiver);
   constexpr int kRuns = 4000;  // of 16 KB: 64 MB, where at most the window may lie between the two
   const std::string text(1000, 't');
 
@@ -149,14 +149,14 @@ TEST(a_mark_is_not_long_on_its_way_to_a_receiver_that_is_slow_for_each_record) {
   chosen.most_ahead = std::chrono::milliseconds(50);
   const auto sender = Link::over(sockets.a, chosen);
   const auto receiver = Link::over(sockets.b, chosen);
-  const OperatorSpec out = link_out("out", schema, sender);
-  const OperatorSpec in = link_in("in", schema, receiver);
+  const std::shared_ptr<Operator> out = link_out("out", schema, sender);
+  const std::shared_ptr<Operator> in = link_in("in", schema, receiver);
   constexpr std::int64_t kLearned = 6000;
   std::atomic<std::int64_t> taken{0};
   std::atomic<bool> enough{false};
   struct Hearing : Context {
     using Context::Context;
-    void mark(Mark mark) override { came = came || mark.kind == MarkKind::Epoch; }
+    void mark(Mark mark) override { came = came || mark.kind == MarkKind::Barrier; }
     std::atomic<bool> came{false};
   } context(8);
   std::thread consumer([&] {
@@ -173,7 +173,7 @@ TEST(a_mark_is_not_long_on_its_way_to_a_receiver_that_is_slow_for_each_record) {
     std::vector<std::int64_t> run(16);
     while (!enough.load() && taken.load() < kLearned && giving.give(out, run.data(), run.size()) == 0) {
     }
-    CHECK(sender->send(Mark{MarkKind::Epoch, 1}) == Link::Outcome::Ok);
+    CHECK(sender->send(Mark{MarkKind::Barrier, 1}) == Link::Outcome::Ok);
     const auto sent = std::chrono::steady_clock::now();
     CHECK(eventually([&] { return context.came.load(); }));
     CHECK(std::chrono::steady_clock::now() - sent < std::chrono::seconds(1));
@@ -194,8 +194,8 @@ TEST(texts_larger_than_the_window_pass) {
   chosen.most_text = 9 << 20;
   const auto sender = Link::over(sockets.a, chosen);
   const auto receiver = Link::over(sockets.b, chosen);
-  const OperatorSpec out = link_out("out", schema, sender);
-  const OperatorSpec in = link_in("in", schema, receiver);
+  const std::shared_ptr<Operator> out = link_out("out", schema, sender);
+  const std::shared_ptr<Operator> in = link_in("in", schema, receiver);
   std::string large(chosen.most_text, 'L');
   for (std::size_t i = 0; i < large.size(); i += 1000) large[i] = static_cast<char>('a' + i / 1000 % 26);
   const std::string too_large(chosen.most_text + 1, 'T');
@@ -231,8 +231,8 @@ TEST(marks_stay_between_the_records_where_they_were) {
   const auto schema = numbers();
   const auto sender = Link::over(sockets.a, options("pe-1"));
   const auto receiver = Link::over(sockets.b, options("pe-0"));
-  const OperatorSpec out = link_out("out", schema, sender);
-  const OperatorSpec in = link_in("in", schema, receiver);
+  const std::shared_ptr<Operator> out = link_out("out", schema, sender);
+  const std::shared_ptr<Operator> in = link_in("in", schema, receiver);
   std::thread producer([&] {
     Context context(8);
     for (std::int64_t value = 0; value < 1000; ++value) {
@@ -264,7 +264,7 @@ TEST(interrupt_ends_waiting_calls_without_a_failure) {
   const Sockets sockets;
   const auto schema = numbers();
   const auto sender = Link::over(sockets.a, options("pe-1"));
-  const OperatorSpec out = link_out("out", schema, sender);  // nobody grants it anything
+  const std::shared_ptr<Operator> out = link_out("out", schema, sender);  // nobody grants it anything
   std::atomic<std::int64_t> sent{0};
   std::thread producer([&] {
     Context context(8);
@@ -273,12 +273,12 @@ TEST(interrupt_ends_waiting_calls_without_a_failure) {
   });
   const auto receiver = Link::over(sockets.b, options("pe-0"));
   CHECK(eventually([&] { return sender->counters().credit_waits > 0; }));
-  out.interrupt(out.state.get());
-  out.interrupt(out.state.get());
+  out->interrupt();
+  out->interrupt();
   producer.join();
   CHECK_EQ(sent.load(), REL_STOPPED);
   CHECK_EQ(sender->failure(), "");
-  const OperatorSpec in = link_in("in", schema, receiver);
+  const std::shared_ptr<Operator> in = link_in("in", schema, receiver);
   receiver->interrupt();
   Context context(8);
   CHECK_EQ(context.run_source(in), REL_STOPPED);
@@ -289,7 +289,7 @@ TEST(interrupt_ends_waiting_calls_without_a_failure) {
 TEST(a_stopping_engine_ends_the_source) {
   const Sockets sockets;
   const auto schema = words();
-  const OperatorSpec in = link_in("in", schema, Link::over(sockets.b, options("pe-0")));
+  const std::shared_ptr<Operator> in = link_in("in", schema, Link::over(sockets.b, options("pe-0")));
   RawPeer peer(sockets.a);
   peer.hello(*schema);
   peer.send(peer.records_header(*schema, 100), std::vector<std::byte>(2400));

@@ -17,7 +17,7 @@ std::string refusal(FrameFault expected, const std::function<void(RawPeer&, cons
   const Sockets sockets;
   const auto schema = words();
   const auto link = Link::over(sockets.b, chosen);
-  const OperatorSpec in = link_in("in", schema, link);
+  const std::shared_ptr<Operator> in = link_in("in", schema, link);
   RawPeer peer(sockets.a);
   if (greet) peer.hello(*schema);
   misbehave(peer, *schema);
@@ -52,7 +52,7 @@ TEST(a_sender_notices_that_its_receiver_is_gone) {
   const Sockets sockets;
   const auto schema = numbers();
   const auto link = Link::over(sockets.a, options("pe-1"));
-  const OperatorSpec out = link_out("out", schema, link);
+  const std::shared_ptr<Operator> out = link_out("out", schema, link);
   ::close(sockets.b);
   Context context(8);
   const std::int64_t value = 1;
@@ -70,7 +70,7 @@ TEST(a_silent_peer_is_a_failure_on_both_sides_and_heartbeats_prevent_it) {
     const Sockets sockets;
     RawPeer peer(sockets.b);
     const auto link = Link::over(sockets.a, impatient);
-    const OperatorSpec out = link_out("out", numbers(), link);
+    const std::shared_ptr<Operator> out = link_out("out", numbers(), link);
     CHECK(eventually([&] { return !link->failure().empty(); }));
     CHECK(link->failure().find("said nothing for 0.") != std::string::npos);
   }
@@ -78,8 +78,8 @@ TEST(a_silent_peer_is_a_failure_on_both_sides_and_heartbeats_prevent_it) {
   impatient.silence = impatient.first_silence = std::chrono::seconds(20);  // far more than a busy machine makes of 20 ms
   const auto sender = Link::over(sockets.a, impatient);
   const auto receiver = Link::over(sockets.b, impatient);
-  const OperatorSpec out = link_out("out", numbers(), sender);
-  const OperatorSpec in = link_in("in", numbers(), receiver);
+  const std::shared_ptr<Operator> out = link_out("out", numbers(), sender);
+  const std::shared_ptr<Operator> in = link_in("in", numbers(), receiver);
   std::thread consumer([&] {
     Context context(8);
     (void)context.run_source(in);
@@ -178,7 +178,7 @@ TEST(what_a_receiver_may_not_say_is_refused_by_the_sender) {
     const Sockets sockets;
     RawPeer peer(sockets.b);
     const auto link = Link::over(sockets.a, options("pe-1"));
-    const OperatorSpec out = link_out("out", numbers(), link);
+    const std::shared_ptr<Operator> out = link_out("out", numbers(), link);
     misbehave(peer);
     CHECK(eventually([&] { return !link->failure().empty(); }));
     CHECK_EQ(link->counters().refused[static_cast<std::size_t>(expected)], 1U);
@@ -205,7 +205,7 @@ TEST(random_bytes_and_forced_disconnects_end_every_time_in_a_failure) {
   for (int round = 0; round < 300; ++round) {
     const Sockets sockets;
     const auto link = Link::over(sockets.b, options("pe-0"));
-    const OperatorSpec in = link_in("in", schema, link);
+    const std::shared_ptr<Operator> in = link_in("in", schema, link);
     RawPeer peer(sockets.a);
     peer.hello(*schema);
     // A good stream, cut or changed at a random byte.

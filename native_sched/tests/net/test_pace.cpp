@@ -30,7 +30,7 @@ struct Behind : FakeContext {
 struct Pacing {
   std::shared_ptr<Router> router =
       std::make_shared<Router>(row_schema(), RouterOptions{.name = "router", .keys = {"stream"}, .owners = {0, 0}, .locals = {0}});
-  OperatorSpec spec = make_router(router);
+  std::shared_ptr<Operator> spec = make_router(router);
   Behind behind{spec};
   std::int64_t made = 0;
 

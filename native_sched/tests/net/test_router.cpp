@@ -29,9 +29,9 @@ struct KeySource : Guarded {
   std::uint64_t dice = 1;
 };
 
-OperatorSpec key_source(std::size_t keys, std::shared_ptr<KeySource> state) {
+TestOperator key_source(std::size_t keys, std::shared_ptr<KeySource> state) {
   state->next.resize(keys, 0);
-  OperatorSpec spec{.name = "source", .flags = REL_SOURCE, .state = std::shared_ptr<Guarded>(state), .output = row_schema()};
+  TestOperator spec{.name = "source", .flags = REL_SOURCE, .state = std::shared_ptr<Guarded>(state), .outputs = {row_schema()}};
   spec.process = [](const void*, std::int64_t, void* out, std::int64_t capacity, void* opaque, rel_context* context) -> std::int64_t {
     auto& self = *static_cast<KeySource*>(static_cast<Guarded*>(opaque));
     auto* rows = static_cast<Row*>(out);
@@ -56,9 +56,9 @@ struct Counts : Guarded {
   std::atomic<std::int64_t> wrong{0};
 };
 
-OperatorSpec counts(std::shared_ptr<Counts> state) {
-  OperatorSpec spec{
-      .name = "counts", .flags = REL_ONE_TO_ONE, .state = std::shared_ptr<Guarded>(state), .input = row_schema(), .output = row_schema()};
+TestOperator counts(std::shared_ptr<Counts> state) {
+  TestOperator spec{
+      .name = "counts", .flags = REL_ONE_TO_ONE, .state = std::shared_ptr<Guarded>(state), .inputs = {row_schema()}, .outputs = {row_schema()}};
   spec.process = [](const void* in, std::int64_t n, void* out, std::int64_t, void* opaque, rel_context*) -> std::int64_t {
     auto& self = *static_cast<Counts*>(static_cast<Guarded*>(opaque));
     const std::lock_guard guard(self.mutex);
@@ -110,17 +110,16 @@ struct TwoPes {
                                                             .hold_bytes = hold_bytes});
     out = std::make_shared<Gather>(schema, GatherOptions{.name = "out", .local_ends = 1});
     taps[0]->gathers = {out};
-    const auto add = [&models](Rig& rig, OperatorSpec spec, std::size_t index) {
-      spec.model = model_for(models, index);
-      return rig.scheduler.add_operator(std::move(spec));
+    const auto add = [&models](Rig& rig, std::shared_ptr<Operator> op, std::size_t index) {
+      return install(rig.scheduler, std::move(op), {.model = model_for(models, index)});
     };
-    const OperatorId first = pe0.scheduler.add_operator(key_source(keys, source));
+    const OperatorId first = install(pe0.scheduler, key_source(keys, source));
     router_id = add(pe0, make_router(router), 0);
-    const OperatorId count = add(pe0, counts(replicas[0]), 1);
+    const OperatorId count = add(pe0, counts(replicas[0]).make(), 1);
     const OperatorId tap = add(pe0, make_tap("tap", schema, taps[0]), 2);
-    const OperatorId gather = pe0.scheduler.add_operator(make_gather(out));
+    const OperatorId gather = install(pe0.scheduler, make_gather(out));
     pe0.specs.push_back(sink());
-    const OperatorId last = add(pe0, pe0.specs.back(), 3);
+    const OperatorId last = add(pe0, pe0.specs.back().make(), 3);
     pe0.scheduler.connect(first, router_id);
     pe0.scheduler.connect(router_id, count);
     pe0.scheduler.connect(count, tap);
@@ -137,12 +136,12 @@ struct TwoPes {
     auto in = std::make_shared<Gather>(schema, GatherOptions{.name = "in"});
     CHECK(in->add(far));
     CHECK(out->add(to));
-    const OperatorId gather = pe1.scheduler.add_operator(make_gather(in));
-    OperatorSpec counting = counts(replicas[1]);
+    const OperatorId gather = install(pe1.scheduler, make_gather(in));
+    TestOperator counting = counts(replicas[1]);
     counting.model = model_for(models, 1);
-    const OperatorId count = pe1.scheduler.add_operator(std::move(counting));
-    const OperatorId tap = pe1.scheduler.add_operator(make_tap("tap", schema, taps[1]));
-    const OperatorId leave = pe1.scheduler.add_operator(link_out("leave", schema, from));
+    const OperatorId count = install(pe1.scheduler, std::move(counting));
+    const OperatorId tap = install(pe1.scheduler, make_tap("tap", schema, taps[1]));
+    const OperatorId leave = install(pe1.scheduler, link_out("leave", schema, from));
     pe1.scheduler.connect(gather, count);
     pe1.scheduler.connect(count, tap);
     pe1.scheduler.connect(tap, leave);
@@ -266,11 +265,11 @@ TEST(an_edge_that_nobody_feeds_ends) {
   auto source = std::make_shared<KeySource>();
   std::array<std::shared_ptr<Tap>, 2> taps{std::make_shared<Tap>(), std::make_shared<Tap>()};
   Rig rig;
-  const OperatorId other = rig.scheduler.add_operator(key_source(3, source));
-  const OperatorId gather = rig.scheduler.add_operator(make_gather(edge));
-  const OperatorId first = rig.scheduler.add_operator(make_tap("first", row_schema(), taps[0]));
-  const OperatorId second = rig.scheduler.add_operator(make_tap("second", row_schema(), taps[1]));
-  const OperatorId last = rig.scheduler.add_operator(sink());
+  const OperatorId other = install(rig.scheduler, key_source(3, source));
+  const OperatorId gather = install(rig.scheduler, make_gather(edge));
+  const OperatorId first = install(rig.scheduler, make_tap("first", row_schema(), taps[0]));
+  const OperatorId second = install(rig.scheduler, make_tap("second", row_schema(), taps[1]));
+  const OperatorId last = install(rig.scheduler, sink());
   rig.scheduler.connect(other, first);
   rig.scheduler.connect(gather, first);
   rig.scheduler.connect(first, second);
@@ -293,16 +292,16 @@ TEST(an_idle_router_hears_commands_and_refuses_old_ones) {
     std::atomic<bool> open{false};
   };
   auto gate = std::make_shared<Gate>();
-  OperatorSpec idle{.name = "idle", .flags = REL_SOURCE, .state = std::shared_ptr<Guarded>(gate), .output = row_schema()};
+  TestOperator idle{.name = "idle", .flags = REL_SOURCE, .state = std::shared_ptr<Guarded>(gate), .outputs = {row_schema()}};
   idle.process = [](const void*, std::int64_t, void*, std::int64_t, void* state, rel_context* context) -> std::int64_t {
     static_cast<Gate*>(static_cast<Guarded*>(state))->open.wait(false);
     rel_finish(context);
     return 0;
   };
   Scheduler scheduler;
-  const OperatorId from = scheduler.add_operator(idle);
-  const OperatorId id = scheduler.add_operator(make_router(router));
-  const OperatorId last = scheduler.add_operator(sink());
+  const OperatorId from = install(scheduler, idle);
+  const OperatorId id = install(scheduler, make_router(router));
+  const OperatorId last = install(scheduler, sink());
   scheduler.connect(from, id);
   scheduler.connect(id, last);
   CHECK_THROWS(scheduler.poke(last), std::invalid_argument);
@@ -332,7 +331,7 @@ TEST(a_target_hears_of_a_watermark_before_there_is_a_record) {
     std::atomic<bool> open{false};
   };
   auto gate = std::make_shared<Gate>();
-  OperatorSpec timed{.name = "timed", .flags = REL_SOURCE, .state = std::shared_ptr<Guarded>(gate), .output = row_schema()};
+  TestOperator timed{.name = "timed", .flags = REL_SOURCE, .state = std::shared_ptr<Guarded>(gate), .outputs = {row_schema()}};
   timed.process = [](const void*, std::int64_t, void*, std::int64_t, void* state, rel_context* context) -> std::int64_t {
     auto& self = *static_cast<Gate*>(static_cast<Guarded*>(state));
     if (!std::exchange(self.told, true)) {
@@ -344,9 +343,9 @@ TEST(a_target_hears_of_a_watermark_before_there_is_a_record) {
     return 0;
   };
   Scheduler scheduler;
-  const OperatorId from = scheduler.add_operator(timed);
-  const OperatorId id = scheduler.add_operator(make_router(router));
-  const OperatorId last = scheduler.add_operator(sink());
+  const OperatorId from = install(scheduler, timed);
+  const OperatorId id = install(scheduler, make_router(router));
+  const OperatorId last = install(scheduler, sink());
   scheduler.connect(from, id);
   scheduler.connect(id, last);
   auto [near, far] = link_pair("router>1");

@@ -54,8 +54,8 @@ TEST(records_go_over_an_encrypted_link_whatever_the_keys_do) {
     const auto schema = numbers();
     const auto sender = Link::over(sockets.a, options("pe-1"), pair.near);
     const auto receiver = Link::over(sockets.b, options("pe-0"), pair.far);
-    const OperatorSpec out = link_out("out", schema, sender);
-    const OperatorSpec in = link_in("in", schema, receiver);
+    const std::shared_ptr<Operator> out = link_out("out", schema, sender);
+    const std::shared_ptr<Operator> in = link_in("in", schema, receiver);
     constexpr std::int64_t kRuns = 2000, kRun = 500;
     std::thread producer([&] {
       Context context(8);

@@ -28,7 +28,7 @@ const std::vector<Aggregate> kAll = {{AggregateFunction::Count, ""},  {Aggregate
 }  // namespace
 
 TEST(counts_words_in_the_order_of_the_keys) {
-  const OperatorSpec spec = make_aggregate("count", kInput, kCounts, {"word"}, kCount, Emit::Final);
+  const std::shared_ptr<Operator> spec = make_aggregate("count", kInput, kCounts, {"word"}, kCount, Emit::Final);
   CHECK_EQ(spec.flags, static_cast<std::uint32_t>(REL_ON_FINISH));
   FakeContext context(spec, 16);
   std::mt19937_64 random(9);
@@ -50,13 +50,13 @@ TEST(counts_words_in_the_order_of_the_keys) {
     CHECK_EQ(context.text(i, "word"), order[i]);
     CHECK_EQ(context.get<std::int64_t>(i, "count"), expected[order[i]]);
   }
-  CHECK_EQ(table_of_aggregate(spec).size(), order.size());
+  CHECK_EQ(table_of_aggregate(*spec).size(), order.size());
 }
 
 TEST(an_aggregate_of_runs_keeps_nothing_between_them) {
-  const OperatorSpec spec = make_aggregate("part", kInput, kEverything, {"word"}, kAll, Emit::Run);
+  const std::shared_ptr<Operator> spec = make_aggregate("part", kInput, kEverything, {"word"}, kAll, Emit::Run);
   CHECK_EQ(spec.flags, 0U);
-  CHECK(spec.store == nullptr);  // nothing to export, so nothing that a checkpoint would miss
+  CHECK(spec->state() == nullptr);  // nothing to export, so nothing that a checkpoint would miss
   FakeContext context(spec, 2);  // fewer than the keys of a run: it flushes
   const std::string note = "a note that is too long to be inline";
   const std::vector<std::vector<std::string>> runs = {
@@ -65,7 +65,7 @@ TEST(an_aggregate_of_runs_keeps_nothing_between_them) {
     std::vector<Row> rows;
     for (const std::string& word : run) rows.push_back(row(word, 7, 1.5, note));
     CHECK(context.call(rows.data(), static_cast<std::int64_t>(rows.size())) >= 0);
-    CHECK_EQ(table_of_aggregate(spec).size(), 0U);
+    CHECK_EQ(table_of_aggregate(*spec).size(), 0U);
   }
   const std::vector<std::pair<std::string, std::int64_t>> expected = {
       // in the order in which the keys of each run came
@@ -80,7 +80,7 @@ TEST(an_aggregate_of_runs_keeps_nothing_between_them) {
 }
 
 TEST(every_function_ignores_nulls) {
-  const OperatorSpec spec = make_aggregate("all", kInput, kEverything, {"word"}, kAll, Emit::Final);
+  const std::shared_ptr<Operator> spec = make_aggregate("all", kInput, kEverything, {"word"}, kAll, Emit::Final);
   FakeContext context(spec);
   const std::string early = "the first note, too long to be inline", late = "the last note, too long to be inline";
   const std::vector<Row> run = {row("a", 5, 1.5, early), row("a", -2, kNaN, "", 0), row("a", 3, kNaN), row("a", 9, 4, late),
@@ -105,7 +105,7 @@ TEST(every_function_ignores_nulls) {
 }
 
 TEST(updates_give_one_record_each_with_texts_of_their_own) {
-  const OperatorSpec spec = make_aggregate("updates", kInput, kEverything, {"word"}, kAll, Emit::Update);
+  const std::shared_ptr<Operator> spec = make_aggregate("updates", kInput, kEverything, {"word"}, kAll, Emit::Update);
   CHECK_EQ(spec.flags, static_cast<std::uint32_t>(REL_ONE_TO_ONE));
   FakeContext context(spec, 100);
   std::vector<std::string> notes;
@@ -125,7 +125,7 @@ TEST(updates_give_one_record_each_with_texts_of_their_own) {
 }
 
 TEST(an_overflowing_sum_fails_the_operator) {
-  const OperatorSpec spec = make_aggregate("sum", kInput, schema_of({field("word", Type::String), field("sum", Type::Int64)}), {"word"},
+  const std::shared_ptr<Operator> spec = make_aggregate("sum", kInput, schema_of({field("word", Type::String), field("sum", Type::Int64)}), {"word"},
                                            {{AggregateFunction::Sum, "n"}}, Emit::Final);
   FakeContext context(spec);
   const std::vector<Row> run = {row("a", std::numeric_limits<std::int64_t>::max()), row("b", 1), row("a", 1)};
@@ -135,8 +135,7 @@ TEST(an_overflowing_sum_fails_the_operator) {
 
 TEST(without_keys_all_tuples_are_one_group) {
   const auto output = schema_of({field("count", Type::Int64), field("max", Type::Int64)});
-  const OperatorSpec spec =
-      make_aggregate("global", kInput, output, {}, {{AggregateFunction::Count, ""}, {AggregateFunction::Max, "n"}}, Emit::Final);
+  const std::shared_ptr<Operator> spec = make_aggregate("global", kInput, output, {}, {{AggregateFunction::Count, ""}, {AggregateFunction::Max, "n"}}, Emit::Final);
   FakeContext context(spec);
   const std::vector<Row> run = {row("a", 5), row("b", 7), row("c", 6)};
   CHECK_EQ(context.call(run.data(), 3), 0);
@@ -150,7 +149,7 @@ TEST(small_types_and_several_keys) {
                                 field("f", Type::Float32), field("d", Type::Date32)});
   const auto output = schema_of({field("b", Type::Int16, true), field("a", Type::Bool), field("h", Type::Float64), field("u", Type::UInt64),
                                  field("f", Type::Float64), field("d", Type::Date32)});
-  const OperatorSpec spec = make_aggregate(
+  const std::shared_ptr<Operator> spec = make_aggregate(
       "small", input, output, {"b", "a"},
       {{AggregateFunction::Sum, "h"}, {AggregateFunction::Max, "u"}, {AggregateFunction::Mean, "f"}, {AggregateFunction::First, "d"}},
       Emit::Final);
@@ -177,7 +176,7 @@ TEST(small_types_and_several_keys) {
 }
 
 TEST(a_stop_ends_the_last_emission) {
-  const OperatorSpec spec = make_aggregate("count", kInput, kCounts, {"word"}, kCount, Emit::Final);
+  const std::shared_ptr<Operator> spec = make_aggregate("count", kInput, kCounts, {"word"}, kCount, Emit::Final);
   FakeContext context(spec, 4);
   std::vector<std::string> words;
   for (int i = 0; i < 64; ++i) words.push_back(std::to_string(i));
@@ -221,8 +220,8 @@ TEST(what_grows_survives_export_and_import) {
                                          {AggregateFunction::Largest, "n", "", 0, 2},
                                          {AggregateFunction::Largest, "n", "", 1, 2},
                                          {AggregateFunction::Quantile, "x", "", 0.5, 0.01}};
-  const OperatorSpec here = make_aggregate("here", kInput, output, {"word"}, wanted, Emit::Final);
-  const OperatorSpec there = make_aggregate("there", kInput, output, {"word"}, wanted, Emit::Final);
+  const std::shared_ptr<Operator> here = make_aggregate("here", kInput, output, {"word"}, wanted, Emit::Final);
+  const std::shared_ptr<Operator> there = make_aggregate("there", kInput, output, {"word"}, wanted, Emit::Final);
   FakeContext context(here);
   std::vector<std::string> notes;
   for (int i = 0; i < 1000; ++i) notes.push_back(std::string(static_cast<std::size_t>(i % 40), 'n') + std::to_string(i % 250));
@@ -230,8 +229,8 @@ TEST(what_grows_survives_export_and_import) {
     const Row one = row(i % 3 == 0 ? "a" : "b", i, i - 500, notes[static_cast<std::size_t>(i)]);
     CHECK_EQ(context.call(&one, 1), 0);
   }
-  const auto bytes = table_of_aggregate(here).export_range(0, ~std::uint64_t{0});
-  CHECK_EQ(table_of_aggregate(there).import_range(bytes), 2U);
+  const auto bytes = table_of_aggregate(*here).export_range(0, ~std::uint64_t{0});
+  CHECK_EQ(table_of_aggregate(*there).import_range(bytes), 2U);
   FakeContext moved(there);
   const std::string unseen = "a note that was never seen before";
   const Row more = row("a", 2000, 0, unseen);
@@ -270,21 +269,21 @@ TEST(no_changed_byte_of_what_grows_leads_out_of_bounds_or_into_a_loop) {
     }
     (void)context.call(nullptr, 0);
   };
-  const OperatorSpec here = make_aggregate("here", kInput, output, {"word"}, wanted, Emit::Final);
+  const std::shared_ptr<Operator> here = make_aggregate("here", kInput, output, {"word"}, wanted, Emit::Final);
   FakeContext context(here);
   for (int i = 0; i < 20; ++i) {
     const Row one = row("a", i, i - 10, notes[static_cast<std::size_t>(i)]);
     CHECK_EQ(context.call(&one, 1), 0);
   }
-  const auto bytes = table_of_aggregate(here).export_range(0, ~std::uint64_t{0});
+  const auto bytes = table_of_aggregate(*here).export_range(0, ~std::uint64_t{0});
   int refused = 0;
   for (std::size_t at = 0; at < bytes.size(); ++at) {
     for (const unsigned flipped : {0x01U, 0x10U, 0x80U, 0xFFU}) {
       auto changed = bytes;
       changed[at] ^= static_cast<std::byte>(flipped);
-      const OperatorSpec there = make_aggregate("there", kInput, output, {"word"}, wanted, Emit::Final);
+      const std::shared_ptr<Operator> there = make_aggregate("there", kInput, output, {"word"}, wanted, Emit::Final);
       try {
-        (void)table_of_aggregate(there).import_range(changed);
+        (void)table_of_aggregate(*there).import_range(changed);
       } catch (const StateError&) {
         ++refused;
         continue;

@@ -13,8 +13,8 @@ namespace {
 constexpr std::size_t kChannels = 5;
 
 // Keeps rows whose sequence isn't divisible by 3, and makes two of those that are even: more and fewer records than it takes.
-OperatorSpec uneven(std::string name) {
-  OperatorSpec spec{.name = std::move(name), .state = std::make_shared<Guarded>(), .input = row_schema(), .output = row_schema()};
+TestOperator uneven(std::string name) {
+  TestOperator spec{.name = std::move(name), .state = std::make_shared<Guarded>(), .inputs = {row_schema()}, .outputs = {row_schema()}};
   spec.process = [](const void* in, std::int64_t n, void* out, std::int64_t capacity, void* state, rel_context* context) -> std::int64_t {
     const Inside inside(*static_cast<Guarded*>(state));
     const auto* rows = static_cast<const Row*>(in);
@@ -40,8 +40,8 @@ struct Sums : Guarded {
   bool ordered = true;
 };
 
-OperatorSpec sums() {
-  OperatorSpec spec{.name = "sums", .flags = REL_SINK, .state = std::shared_ptr<Guarded>(std::make_shared<Sums>()), .input = row_schema()};
+TestOperator sums() {
+  TestOperator spec{.name = "sums", .flags = REL_SINK, .state = std::shared_ptr<Guarded>(std::make_shared<Sums>()), .inputs = {row_schema()}};
   spec.process = [](const void* in, std::int64_t n, void*, std::int64_t, void* opaque, rel_context*) -> std::int64_t {
     auto& self = *static_cast<Sums*>(static_cast<Guarded*>(opaque));
     const Inside inside(self);
@@ -56,21 +56,21 @@ OperatorSpec sums() {
   return spec;
 }
 
-void run(OperatorSpec dealer, std::int64_t rows, ThreadingModel model, bool ordered, ChannelWidth* width, unsigned seed) {
+void run(std::shared_ptr<Operator> dealer, std::int64_t rows, ThreadingModel model, bool ordered, ChannelWidth* width, unsigned seed) {
   Rig rig({.queue_records = 64});
   const OperatorId from = rig.add(source(0, rows));
-  const OperatorId dealt = rig.scheduler.add_operator(std::move(dealer));
+  const OperatorId dealt = install(rig.scheduler, std::move(dealer));
   rig.scheduler.connect(from, dealt);
   std::vector<OperatorId> ends;
   for (std::size_t channel = 0; channel < kChannels; ++channel) {
-    OperatorSpec spec = uneven("uneven" + std::to_string(channel));
+    TestOperator spec = uneven("uneven" + std::to_string(channel));
     spec.model = model;
     ends.push_back(rig.add(std::move(spec)));
     rig.scheduler.connect(dealt, ends.back(), channel, 0);
   }
   OperatorId last = 0;
   if (ordered) {
-    last = rig.scheduler.add_operator(make_in_turn("in turn", row_schema(), kChannels));
+    last = install(rig.scheduler, make_in_turn("in turn", row_schema(), kChannels));
     for (std::size_t channel = 0; channel < kChannels; ++channel) rig.scheduler.connect(ends[channel], last, 0, channel);
     ends = {last};
   }

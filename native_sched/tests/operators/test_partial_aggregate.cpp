@@ -1,4 +1,4 @@
-// An aggregate that is run in part (OperatorSpec::partial): what it gives is what it gives without.
+// An aggregate that is run in part (Operator::takes_partial_runs): what it gives is what it gives without.
 #include <limits>
 #include <map>
 #include <random>
@@ -28,9 +28,9 @@ TEST(parts_give_what_one_table_gives) {
                                          {AggregateFunction::Distinct, "note"},
                                          {AggregateFunction::Largest, "n", "", 1, 3},
                                          {AggregateFunction::Quantile, "x", "", 0.5, 0.01}};
-  const OperatorSpec whole = make_aggregate("whole", kInput, output, {"word"}, wanted, Emit::Final);
-  const OperatorSpec parted = make_aggregate("parted", kInput, output, {"word"}, wanted, Emit::Final);
-  CHECK(parted.partial != nullptr);
+  const std::shared_ptr<Operator> whole = make_aggregate("whole", kInput, output, {"word"}, wanted, Emit::Final);
+  const std::shared_ptr<Operator> parted = make_aggregate("parted", kInput, output, {"word"}, wanted, Emit::Final);
+  CHECK(parted->takes_partial_runs());
   FakeContext one(whole);
   FakeContext both(parted);
   std::mt19937_64 random(5);
@@ -44,11 +44,11 @@ TEST(parts_give_what_one_table_gives) {
         row(word, static_cast<std::int64_t>(random() % 1'000'000) - 500'000, static_cast<double>(random() % 977) - 400, note, random() % 4);
     CHECK_EQ(one.call(&each, 1), 0);
     if (random() % 2 == 0) {
-      CHECK_EQ(parted.partial(&each, 1, parted.state.get(), problem), 1);
+      CHECK_EQ(parted->process_partial(reinterpret_cast<const std::byte*>(&each), 1, problem), 1);
     } else {
       CHECK_EQ(both.call(&each, 1), 0);
     }
-    if (i % 3'000 == 0) CHECK(parted.marked(parted.state.get(), {MarkKind::Time, i}, &both));
+    if (i % 3'000 == 0) CHECK(parted->on_mark({MarkKind::Time, i}, &both));
   }
   CHECK(one.call(nullptr, 0) >= 0);
   CHECK(both.call(nullptr, 0) >= 0);
@@ -72,27 +72,27 @@ TEST(what_depends_on_the_order_has_no_parts) {
                                 Aggregate{AggregateFunction::First, "n"}, Aggregate{AggregateFunction::Stddev, "n", "", 1}}) {
     const Type type = each.function == AggregateFunction::First ? Type::Int64 : Type::Float64;
     const auto output = schema_of({field("word", Type::String), field("value", type, true)});
-    CHECK(make_aggregate("ordered", kInput, output, {"word"}, {each}, Emit::Final).partial == nullptr);
+    CHECK(make_aggregate("ordered", kInput, output, {"word"}, {each}, Emit::Final)->takes_partial_runs() == false);
   }
-  CHECK(make_aggregate("each", kInput, kCounts, {"word"}, kCount, Emit::Update).partial == nullptr);
+  CHECK(make_aggregate("each", kInput, kCounts, {"word"}, kCount, Emit::Update)->takes_partial_runs() == false);
 }
 
 TEST(a_part_takes_no_more_than_so_many_keys_until_a_mark) {
-  const OperatorSpec spec = make_aggregate("count", kInput, kCounts, {"word"}, kCount, Emit::Final);
+  const std::shared_ptr<Operator> spec = make_aggregate("count", kInput, kCounts, {"word"}, kCount, Emit::Final);
   FakeContext context(spec, 100'000);
   std::string problem;
   std::int64_t taken = 0;
   const auto give = [&] {
     const std::string word = std::to_string(taken);
     const Row each = row(word, 0);
-    return spec.partial(&each, 1, spec.state.get(), problem);
+    return spec->process_partial(reinterpret_cast<const std::byte*>(&each), 1, problem);
   };
-  for (; spec.has_partial_room(spec.state.get()); ++taken) CHECK_EQ(give(), 1);
+  for (; spec->has_partial_room(); ++taken) CHECK_EQ(give(), 1);
   CHECK_EQ(taken, 1 << 16);
-  CHECK_EQ(table_of_aggregate(spec).size(), 0U);
-  spec.settle(spec.state.get());
-  CHECK_EQ(table_of_aggregate(spec).size(), static_cast<std::size_t>(taken));
-  CHECK(spec.has_partial_room(spec.state.get()));
+  CHECK_EQ(table_of_aggregate(*spec).size(), 0U);
+  spec->settle();
+  CHECK_EQ(table_of_aggregate(*spec).size(), static_cast<std::size_t>(taken));
+  CHECK(spec->has_partial_room());
   CHECK_EQ(give(), 1);
   CHECK(context.call(nullptr, 0) >= 0);
   CHECK_EQ(context.size(), static_cast<std::size_t>(taken + 1));
@@ -100,29 +100,29 @@ TEST(a_part_takes_no_more_than_so_many_keys_until_a_mark) {
 
 TEST(a_sum_of_parts_that_overflows_fails) {
   const auto output = schema_of({field("word", Type::String), field("sum", Type::Int64)});
-  const OperatorSpec spec = make_aggregate("sum", kInput, output, {"word"}, {{AggregateFunction::Sum, "n"}}, Emit::Final);
+  const std::shared_ptr<Operator> spec = make_aggregate("sum", kInput, output, {"word"}, {{AggregateFunction::Sum, "n"}}, Emit::Final);
   FakeContext context(spec);
   std::string problem;
   const std::vector<Row> half = {row("a", std::numeric_limits<std::int64_t>::max() / 2 + 1)};
   CHECK_EQ(context.call(half.data(), 1), 0);
-  CHECK_EQ(spec.partial(half.data(), 1, spec.state.get(), problem), 1);
-  CHECK_EQ(spec.partial(half.data(), 1, spec.state.get(), problem), REL_FAILED(0));
+  CHECK_EQ(spec->process_partial(reinterpret_cast<const std::byte*>(half.data()), 1, problem), 1);
+  CHECK_EQ(spec->process_partial(reinterpret_cast<const std::byte*>(half.data()), 1, problem), REL_FAILED(0));
   CHECK(problem.find("doesn't fit into int64") != std::string::npos);
-  CHECK(spec.marked(spec.state.get(), {MarkKind::Split}, &context));
+  CHECK(spec->on_mark({MarkKind::Split}, &context));
   CHECK(context.message.find("doesn't fit into int64") != std::string::npos);
 }
 
 // Whoever reads between two marks finds it out; the operator doesn't go on with what is left of it.
 TEST(a_sum_that_overflows_where_it_is_read_fails_from_then_on) {
   const auto output = schema_of({field("word", Type::String), field("sum", Type::Int64)});
-  const OperatorSpec spec = make_aggregate("sum", kInput, output, {"word"}, {{AggregateFunction::Sum, "n"}}, Emit::Final);
+  const std::shared_ptr<Operator> spec = make_aggregate("sum", kInput, output, {"word"}, {{AggregateFunction::Sum, "n"}}, Emit::Final);
   FakeContext context(spec);
   std::string problem;
   const Row half = row("a", std::numeric_limits<std::int64_t>::max() / 2 + 1);
   const Row other = row("b", 1);
   CHECK_EQ(context.call(&half, 1), 0);
-  CHECK_EQ(spec.partial(&half, 1, spec.state.get(), problem), 1);
-  for (int look = 0; look < 2; ++look) CHECK_THROWS(spec.settle(spec.state.get()), StateError);
+  CHECK_EQ(spec->process_partial(reinterpret_cast<const std::byte*>(&half), 1, problem), 1);
+  for (int look = 0; look < 2; ++look) CHECK_THROWS(spec->settle(), StateError);
   CHECK_EQ(context.call(&other, 1), REL_FAILED(0));
   CHECK(context.message.find("doesn't fit into int64") != std::string::npos);
   CHECK(context.call(nullptr, 0) < 0);

@@ -43,7 +43,7 @@ class TemporaryFolder {
 };
 
 std::vector<std::string> lines_of(const std::vector<std::string>& paths, std::size_t chunk_bytes = kTextChunkBytes) {
-  const OperatorSpec spec = make_text_source("text", kLine, {.paths = paths}, chunk_bytes);
+  const std::shared_ptr<Operator> spec = make_text_source("text", kLine, {.paths = paths}, chunk_bytes);
   FakeContext context(spec, 7);
   CHECK(context.run_source() >= 0);
   std::vector<std::string> lines;
@@ -154,7 +154,7 @@ TEST(a_long_line_grows_its_chunk) {
 TEST(files_that_cannot_be_read_are_named) {
   const TemporaryFolder folder;
   for (const std::string& path : {folder.path().string() + "/missing", folder.path().string()}) {
-    const OperatorSpec spec = make_text_source("text", kLine, {.paths = {folder.file("t", "a\n"), path}});
+    const std::shared_ptr<Operator> spec = make_text_source("text", kLine, {.paths = {folder.file("t", "a\n"), path}});
     FakeContext context(spec);
     CHECK_EQ(context.run_source(), REL_FAILED(0));
     CHECK(context.message.find("'" + path + "'") != std::string::npos);
@@ -190,13 +190,13 @@ TEST(packed_files_and_uris_come_by_a_stream) {
   for (const std::string& begins : {std::string("\x1f\x8b\x08"), std::string("BZh91AY&SY"), std::string("\xfd\x37zXZ\0", 6),
                                     std::string("\x28\xb5\x2f\xfd"), std::string("\x52*M\x18")}) {
     const std::string packed = folder.file(".p", begins + " and so on");
-    const OperatorSpec spec = make_text_source("text", kLine, {.paths = {folder.file(".t", "a"), packed, "far://off/.u"}, .open = open});
+    const std::shared_ptr<Operator> spec = make_text_source("text", kLine, {.paths = {folder.file(".t", "a"), packed, "far://off/.u"}, .open = open});
     FakeContext context(spec);
     CHECK(context.run_source() >= 0);
     std::vector<std::string> lines;
     for (std::size_t i = 0; i < context.size(); ++i) lines.push_back(context.text(i, "line"));
     CHECK((lines == std::vector<std::string>{"a", "of .p", "end", "of .u", "end"}));
-    const OperatorSpec alone = make_text_source("text", kLine, {.paths = {packed}});
+    const std::shared_ptr<Operator> alone = make_text_source("text", kLine, {.paths = {packed}});
     FakeContext refusing(alone);
     CHECK_EQ(refusing.run_source(), REL_FAILED(0));
     CHECK(refusing.message.find(packed) != std::string::npos);
@@ -209,16 +209,16 @@ TEST(a_pipe_is_read_as_it_comes_and_can_be_interrupted) {
   const std::string path = (folder.path() / "pipe").string();
   CHECK_EQ(::mkfifo(path.c_str(), 0600), 0);
   {
-    const OperatorSpec spec = make_text_source("text", kLine, {.paths = {path}});
+    const std::shared_ptr<Operator> spec = make_text_source("text", kLine, {.paths = {path}});
     FakeContext context(spec);
     std::thread writer([&path] { std::ofstream(path) << "one\ntwo\n"; });
     CHECK(context.run_source() >= 0);
     writer.join();
     CHECK_EQ(context.size(), 2U);
   }
-  const OperatorSpec spec = make_text_source("text", kLine, {.paths = {path}});
+  const std::shared_ptr<Operator> spec = make_text_source("text", kLine, {.paths = {path}});
   FakeContext context(spec);
-  std::thread stopper([&spec] { spec.interrupt(spec.state.get()); });  // nobody writes
+  std::thread stopper([&spec] { spec->interrupt(); });  // nobody writes
   CHECK_EQ(context.run_source(), 0);
   stopper.join();
   CHECK(context.finished);
@@ -226,7 +226,7 @@ TEST(a_pipe_is_read_as_it_comes_and_can_be_interrupted) {
 
 TEST(a_sequence_counts_and_shares_its_payload) {
   const auto schema = schema_of({{"value", Type::Int64, false, "l", 0, -1}, {"payload", Type::Binary, false, "z", 0, -1}});
-  const OperatorSpec spec = make_sequence_source("numbers", schema, 100, 16384);
+  const std::shared_ptr<Operator> spec = make_sequence_source("numbers", schema, 100, 16384);
   FakeContext context(spec, 32);
   CHECK(context.run_source() >= 0);
   CHECK_EQ(context.size(), 100U);
@@ -237,7 +237,7 @@ TEST(a_sequence_counts_and_shares_its_payload) {
   CHECK_EQ(context.text(99, "payload"), std::string(16384, 'x'));
   CHECK_THROWS(make_sequence_source("numbers", schema, 1, 0), std::invalid_argument);
   const auto counter = std::make_shared<std::atomic<std::int64_t>>(0);
-  const OperatorSpec sink = make_count_sink("count", schema, counter);
+  const std::shared_ptr<Operator> sink = make_count_sink("count", schema, counter);
   FakeContext sink_context(sink);
   CHECK_EQ(sink_context.call(context.records.data(), 100), 0);
   CHECK_EQ(counter->load(), 100);
@@ -246,14 +246,14 @@ TEST(a_sequence_counts_and_shares_its_payload) {
 TEST(a_sequence_goes_on_from_a_value) {
   const auto schema = schema_of({{"value", Type::Int64, false, "l", 0, -1}});
   for (const std::int64_t next : {0, 1, 99, 100}) {
-    const OperatorSpec spec = make_sequence_source("numbers", schema, 100, 0);
+    const std::shared_ptr<Operator> spec = make_sequence_source("numbers", schema, 100, 0);
     seek_sequence(spec, next);
     FakeContext context(spec, 32);
     CHECK(context.run_source() >= 0);
     CHECK_EQ(context.size(), static_cast<std::size_t>(100 - next));
     if (next < 100) CHECK_EQ(context.get<std::int64_t>(0, "value"), next);
   }
-  const OperatorSpec spec = make_sequence_source("numbers", schema, 100, 0);
+  const std::shared_ptr<Operator> spec = make_sequence_source("numbers", schema, 100, 0);
   CHECK_THROWS(seek_sequence(spec, 101), std::invalid_argument);
   CHECK_THROWS(seek_sequence(spec, -1), std::invalid_argument);
 }
@@ -269,7 +269,7 @@ TEST(a_source_goes_on_from_a_place_near_where_it_was) {
   CHECK_EQ(all.size(), 301U);
   std::uint64_t farthest = 0;
   for (std::size_t given = 0; given <= all.size(); ++given) {
-    const OperatorSpec was = make_text_source("text", kLine, {.paths = paths}, 64);
+    const std::shared_ptr<Operator> was = make_text_source("text", kLine, {.paths = paths}, 64);
     FakeContext before(was, 1);
     for (std::size_t i = 0; i < given; ++i) {
       CHECK_EQ(before.call(nullptr, 0), 1);
@@ -277,7 +277,7 @@ TEST(a_source_goes_on_from_a_place_near_where_it_was) {
     const TextPlace place = text_place(was);
     CHECK(place.lines <= given);
     farthest = std::max<std::uint64_t>(farthest, given - place.lines);
-    const OperatorSpec now = make_text_source("text", kLine, {.paths = paths}, 64);
+    const std::shared_ptr<Operator> now = make_text_source("text", kLine, {.paths = paths}, 64);
     seek_text(now, place);
     CHECK_EQ(text_place(now).lines, place.lines);
     FakeContext after(now, 7);

@@ -14,7 +14,7 @@ TEST(a_disjunctive_join_of_two_schemas) {
   at_all([](unsigned threads, const char* models) {
     for (const std::size_t queue_records : {16U, 1024U}) {
       Rig rig({.queue_records = queue_records});
-      OperatorSpec spec = either();
+      TestOperator spec = either();
       spec.model = model_for(models, 0);
       const OperatorId join = rig.add(std::move(spec));
       for (std::int64_t stream = 0; stream < 2; ++stream)
@@ -38,7 +38,7 @@ TEST(models_and_threads_change_under_load) {
     for (const unsigned threads : kThreads) {
       std::mt19937_64 random(seed);
       Rig rig({.queue_records = seed == 1 ? 16U : 256U});
-      OperatorSpec wide = widen();
+      TestOperator wide = widen();
       const OperatorId join = rig.add(either());
       const OperatorId wide_id = rig.add(wide);
       rig.scheduler.connect(behind(rig, rig.add(source(0, -1)), 3, "md"), join);
@@ -70,7 +70,7 @@ TEST(models_and_threads_change_under_load) {
       CHECK(!rig.scheduler.failure().has_value());
       rig.check_exclusive();
       std::int64_t made[3] = {};
-      for (const OperatorSpec& spec : rig.specs) {
+      for (const TestOperator& spec : rig.specs) {
         if ((spec.flags & REL_SOURCE) != 0) made[state_of<Source>(spec).stream] = state_of<Source>(spec).next;
       }
       expect_rows(rows, made[0] + 3 * made[1]);
@@ -94,7 +94,7 @@ TEST(a_port_with_a_gate_loses_its_queue_alone) {
   constexpr std::int64_t kSent = 100;
   auto hall = std::make_shared<Hall>();
   Rig rig({.profile_period = std::chrono::milliseconds(1)});
-  OperatorSpec late{.name = "late", .flags = REL_SOURCE, .state = std::shared_ptr<Guarded>(hall), .output = row_schema()};
+  TestOperator late{.name = "late", .flags = REL_SOURCE, .state = std::shared_ptr<Guarded>(hall), .outputs = {row_schema()}};
   late.process = [](const void*, std::int64_t, void* out, std::int64_t, void* opaque, rel_context* context) -> std::int64_t {
     auto& self = *static_cast<Hall*>(static_cast<Guarded*>(opaque));
     self.go.wait(false);
@@ -102,8 +102,8 @@ TEST(a_port_with_a_gate_loses_its_queue_alone) {
     if (self.sent == kSent) rel_finish(context);
     return 1;
   };
-  OperatorSpec both{.name = "both", .state = std::shared_ptr<Guarded>(hall), .input = row_schema(), .output = row_schema()};
-  both.further_inputs = {row_schema()};
+  TestOperator both{.name = "both", .state = std::shared_ptr<Guarded>(hall), .inputs = {row_schema()}, .outputs = {row_schema()}};
+  both.inputs.push_back(row_schema());
   both.model = ThreadingModel::Dynamic;
   both.process = [](const void* in, std::int64_t n, void* out, std::int64_t, void* opaque, rel_context* context) -> std::int64_t {
     auto& self = *static_cast<Hall*>(static_cast<Guarded*>(opaque));
@@ -116,7 +116,7 @@ TEST(a_port_with_a_gate_loses_its_queue_alone) {
   const OperatorId joined = rig.add(both);
   rig.scheduler.connect(from, joined);
   rig.scheduler.connect(rig.add(source(1, 1)), joined, 0, 1);
-  OperatorSpec last = sink();
+  TestOperator last = sink();
   last.model = ThreadingModel::Dynamic;
   const OperatorId end = rig.add(last);
   rig.scheduler.connect(joined, end);
@@ -149,7 +149,7 @@ TEST(a_gate_is_opened_by_another_operator) {
     auto door = std::make_shared<Door>();
     door->open = open;
     Rig rig({.queue_records = 16, .profile_period = 1ms, .stuck_after = 20ms});
-    OperatorSpec gate = pass("gate");
+    TestOperator gate = pass("gate");
     gate.state = std::shared_ptr<Guarded>(door);
     gate.model = ThreadingModel::Dynamic;
     gate.process = [](const void* in, std::int64_t n, void* out, std::int64_t, void* opaque, rel_context*) -> std::int64_t {
@@ -160,8 +160,8 @@ TEST(a_gate_is_opened_by_another_operator) {
       std::memcpy(out, in, static_cast<std::size_t>(n) * sizeof(Row));
       return n;
     };
-    OperatorSpec key{.name = "key", .flags = REL_SINK, .state = std::shared_ptr<Guarded>(door), .input = row_schema()};
-    key.further_inputs = {row_schema()};
+    TestOperator key{.name = "key", .flags = REL_SINK, .state = std::shared_ptr<Guarded>(door), .inputs = {row_schema()}};
+    key.inputs.push_back(row_schema());
     key.model = ThreadingModel::Dynamic;
     key.process = [](const void*, std::int64_t, void*, std::int64_t, void* opaque, rel_context* context) -> std::int64_t {
       auto& self = *static_cast<Door*>(static_cast<Guarded*>(opaque));
@@ -177,7 +177,7 @@ TEST(a_gate_is_opened_by_another_operator) {
     rig.scheduler.connect(gate_id, rig.add(sink()));
     const OperatorId end = rig.specs.size() - 1;
     rig.scheduler.connect(behind(rig, rig.add(source(1, 5'000)), 4, "d"), key_id);
-    OperatorSpec opener{.name = "opener", .flags = REL_SOURCE, .state = std::shared_ptr<Guarded>(door), .output = row_schema()};
+    TestOperator opener{.name = "opener", .flags = REL_SOURCE, .state = std::shared_ptr<Guarded>(door), .outputs = {row_schema()}};
     opener.process = [](const void*, std::int64_t, void* out, std::int64_t, void* opaque, rel_context* context) -> std::int64_t {
       auto& self = *static_cast<Door*>(static_cast<Guarded*>(opaque));
       self.entered.wait(false);
@@ -205,47 +205,47 @@ TEST(contradictions_are_refused) {
     scheduler.stop(false);
     if (message.find(part) == std::string::npos) fail(__FILE__, __LINE__, "not refused for '" + part + "' but: " + message);
   };
-  refused([](Scheduler& s) { s.add_operator(zip({exact(0), exact(1)})); }, "one record of each port");
+  refused([](Scheduler& s) { install(s, zip({exact(0), exact(1)})); }, "one record of each port");
   refused(
       [](Scheduler& s) {
-        OperatorSpec spec = zip({exact(1), exact(1)});
+        TestOperator spec = zip({exact(1), exact(1)});
         spec.demands.pop_back();
-        s.add_operator(spec);
+        install(s, spec);
       },
       "a demand for each");
   refused(
       [](Scheduler& s) {
-        OperatorSpec spec = either();
-        spec.further_inputs.push_back(nullptr);
-        s.add_operator(spec);
+        TestOperator spec = either();
+        spec.inputs.push_back(nullptr);
+        install(s, spec);
       },
       "without schema");
   refused(
       [](Scheduler& s) {
-        OperatorSpec spec = source(0, 1);
+        TestOperator spec = source(0, 1);
         spec.demands = {exact(1)};
-        s.add_operator(spec);
+        install(s, spec);
       },
       "no input ports");
-  refused([](Scheduler& s) { s.connect(s.add_operator(source(0, 1)), s.add_operator(sink()), 1); }, "no output port 1");
-  refused([](Scheduler& s) { s.connect(s.add_operator(source(0, 1)), s.add_operator(sink()), 0, 1); }, "no input port 1");
-  refused([](Scheduler& s) { s.connect(s.add_operator(source(0, 1)), s.add_operator(either()), 0, 1); }, "another size");
-  refused([](Scheduler& s) { s.connect(s.add_operator(source(0, 1)), s.add_operator(either())); }, "feeds its input port 1");
-  const auto looped = [](Scheduler& s, OperatorSpec first, OperatorSpec second, bool feedback) {
-    const OperatorId from = s.add_operator(source(0, 1));
-    const OperatorId top = s.add_operator(std::move(first));
-    const OperatorId body = s.add_operator(std::move(second));
+  refused([](Scheduler& s) { s.connect(install(s, source(0, 1)), install(s, sink()), 1); }, "no output port 1");
+  refused([](Scheduler& s) { s.connect(install(s, source(0, 1)), install(s, sink()), 0, 1); }, "no input port 1");
+  refused([](Scheduler& s) { s.connect(install(s, source(0, 1)), install(s, either()), 0, 1); }, "another size");
+  refused([](Scheduler& s) { s.connect(install(s, source(0, 1)), install(s, either())); }, "feeds its input port 1");
+  const auto looped = [](Scheduler& s, TestOperator first, TestOperator second, bool feedback) {
+    const OperatorId from = install(s, source(0, 1));
+    const OperatorId top = install(s, std::move(first));
+    const OperatorId body = install(s, std::move(second));
     s.connect(from, top);
     s.connect(top, body);
     s.connect(body, top, 0, 0, feedback);
-    s.connect(body, s.add_operator(sink()));
+    s.connect(body, install(s, sink()));
     return std::pair(top, body);
   };
   refused([&](Scheduler& s) { looped(s, pass("a"), pass("b"), false); }, "feedback = true");
   refused([&](Scheduler& s) { looped(s, zip({exact(1)}), pass("b"), true); }, "can't be the head");
   refused([&](Scheduler& s) { looped(s, pass("a"), zip({exact(1)}), true); }, "conjunctive and can't stand in");
   refused([&](Scheduler& s) { looped(s, pass("a"), pass("b", REL_ON_FINISH), true); }, "end-of-input call");
-  refused([&](Scheduler& s) { s.connect(s.add_operator(source(1, 1)), looped(s, pass("a"), pass("b"), true).second); }, "elsewhere than");
+  refused([&](Scheduler& s) { s.connect(install(s, source(1, 1)), looped(s, pass("a"), pass("b"), true).second); }, "elsewhere than");
   refused(
       [&](Scheduler& s) {
         const auto [top, body] = looped(s, pass("a"), pass("b"), true);
@@ -254,11 +254,11 @@ TEST(contradictions_are_refused) {
       "a loop inside");
   refused(
       [](Scheduler& s) {
-        const OperatorId first = s.add_operator(source(0, 1));
-        const OperatorId second = s.add_operator(source(1, 1));
-        const OperatorId join = s.add_operator(either());
-        const OperatorId other = s.add_operator(sink());
-        const OperatorId wide = s.add_operator(widen());
+        const OperatorId first = install(s, source(0, 1));
+        const OperatorId second = install(s, source(1, 1));
+        const OperatorId join = install(s, either());
+        const OperatorId other = install(s, sink());
+        const OperatorId wide = install(s, widen());
         s.connect(first, join);
         s.connect(second, wide);
         s.connect(wide, join, 0, 1);
@@ -271,7 +271,7 @@ TEST(contradictions_are_refused) {
 
 TEST(an_output_port_that_is_not_there_is_a_failure) {
   Rig rig;
-  OperatorSpec spec = pass("lost");
+  TestOperator spec = pass("lost");
   spec.process = [](const void* in, std::int64_t n, void*, std::int64_t, void*, rel_context* context) -> std::int64_t {
     return rel_emit(context, 3, in, n) == 0 ? 0 : REL_STOPPED;
   };

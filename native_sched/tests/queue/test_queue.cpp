@@ -95,7 +95,7 @@ TEST(queue_gives_marks_at_their_place) {
   Queue queue(8, 16, 1 << 20);
   CHECK_EQ(queue.push(run_of({1, 2, 3})), 3U);
   CHECK(queue.push(Mark{MarkKind::Split, 7}));
-  CHECK(queue.push(Mark{MarkKind::Epoch, 8}));
+  CHECK(queue.push(Mark{MarkKind::Barrier, 8}));
   CHECK_EQ(queue.push(run_of({4})), 1U);
   CHECK(queue.push(Mark{MarkKind::Final, 0}));
   CHECK_EQ(queue.front(2).count, 2U);

@@ -340,11 +340,11 @@ TEST(copies_of_windows_joins_and_patterns_go_on_as_they_would_have) {
       const Script script(seed, 200, ports);
       std::mt19937_64 random(seed);
       const std::size_t at = 20 + random() % 150;
-      const OperatorSpec spec = make();
+      const std::shared_ptr<Operator> spec = make();
       std::vector<std::string> log;
       for (std::size_t i = 0; i < at; ++i) CHECK(apply(spec, script.steps[i], log) >= 0);
-      const OperatorSpec copy_of = make();
-      const std::shared_ptr<StateCopy> copy = spec.store->begin_copy();
+      const std::shared_ptr<Operator> copy_of = make();
+      const std::shared_ptr<StateCopy> copy = spec->state()->begin_copy();
       if (copy == nullptr) continue;  // no keys
       ++copied;
       log.clear();
@@ -352,10 +352,10 @@ TEST(copies_of_windows_joins_and_patterns_go_on_as_they_would_have) {
         CHECK(apply(spec, script.steps[i], log) >= 0);
         if (random() % 4 != 0) continue;
         const auto chunk = copy->next_chunk(1 + random() % 300);
-        if (chunk.has_value()) (void)copy_of.store->import_range(chunk->bytes);
+        if (chunk.has_value()) (void)copy_of->state()->import_range(chunk->bytes);
       }
       finish(spec, log);
-      take_all(*copy, *copy_of.store, 300);
+      take_all(*copy, *copy_of->state(), 300);
       std::vector<std::string> again;
       for (std::size_t i = at; i < script.steps.size(); ++i) CHECK(apply(copy_of, script.steps[i], again) >= 0);
       finish(copy_of, again);

@@ -196,7 +196,7 @@ TEST(aggregates_forget_too) {
   const auto output = std::make_shared<const Schema>(
       std::vector<Field>{field("word", Type::String), field("n", Type::Int64), field("least", Type::String)});
   const std::vector<Aggregate> aggregates = {{AggregateFunction::Count, ""}, {AggregateFunction::Min, "word"}};
-  OperatorSpec spec = make_aggregate("a", kSchema, output, kWord, aggregates, Emit::Update, by_event_time(10));
+  std::shared_ptr<Operator> spec = make_aggregate("a", kSchema, output, kWord, aggregates, Emit::Update, by_event_time(10));
   TimedContext context(spec);
   const std::string longer = name_of(3);
   const std::vector<Record> records = {record(longer, 0), record(longer, 10), record(longer, 21), record("b", 21)};
@@ -209,7 +209,7 @@ TEST(aggregates_forget_too) {
     CHECK_EQ(context.get<std::int64_t>(i, "n"), counts[i]);
     CHECK(context.text(i, "word") == context.text(i, "least") && context.text(i, "word") == (i == 3 || i > 4 ? "b" : longer));
   }
-  CHECK_EQ(spec.store->size(), 1U);
+  CHECK_EQ(spec->state()->size(), 1U);
   CHECK_THROWS((void)make_aggregate("a", kSchema, output, kWord, aggregates, Emit::Final, by_event_time(10)), std::invalid_argument);
 }
 

@@ -13,15 +13,15 @@ constexpr std::uint64_t kEverything = UINT64_MAX;
 constexpr std::size_t kSmallChunk = 200;  // bytes: several chunks an export
 
 // What it has, in another one.
-OperatorSpec moved(const OperatorSpec& spec, const Make& make) {
-  OperatorSpec fresh = make();
-  const KeySelection all = spec.store->select({0, kEverything});
+TestOperator moved(const std::shared_ptr<Operator>& spec, const Make& make) {
+  std::shared_ptr<Operator> fresh = make();
+  const KeySelection all = spec->state()->select({0, kEverything});
   std::size_t keys = 0;
   std::uint64_t at = 0;
-  do keys += fresh.store->import_range(spec.store->export_chunk(all, at, kSmallChunk));
+  do keys += fresh->state()->import_range(spec->state()->export_chunk(all, at, kSmallChunk));
   while (at != 0);
-  CHECK_EQ(keys, spec.store->size());
-  CHECK_EQ(fresh.store->size(), spec.store->size());
+  CHECK_EQ(keys, spec->state()->size());
+  CHECK_EQ(fresh->state()->size(), spec->state()->size());
   return fresh;
 }
 
@@ -31,7 +31,7 @@ TEST(moved_after_each_step_they_give_what_they_would_have_given) {
   for (const auto& [make, ports] : kCases) {
     for (std::uint64_t seed = 1; seed <= 10; ++seed) {
       const Script script(seed, 120, ports);
-      OperatorSpec spec = make();
+      std::shared_ptr<Operator> spec = make();
       std::vector<std::string> log;
       for (const Step& step : script.steps) {
         CHECK(apply(spec, step, log) >= 0);
@@ -49,18 +49,18 @@ TEST(moved_after_each_step_they_give_what_they_would_have_given) {
 TEST(a_range_that_leaves_and_comes_back_changes_nothing) {
   for (const auto& [make, ports] : kCases) {
     const Script script(77, 300, ports);
-    const OperatorSpec spec = make();
+    const std::shared_ptr<Operator> spec = make();
     std::vector<std::string> log;
     std::mt19937_64 random(5);
     for (const Step& step : script.steps) {
       CHECK(apply(spec, step, log) >= 0);
       const std::uint64_t middle = random();
-      const std::size_t keys = spec.store->size();
-      const std::vector<std::byte> low = spec.store->export_range(0, middle);
-      const std::size_t gone = spec.store->remove_range(0, middle);
-      CHECK_EQ(spec.store->size(), keys - gone);
-      CHECK_EQ(spec.store->import_range(low), gone);
-      CHECK_EQ(spec.store->size(), keys);
+      const std::size_t keys = spec->state()->size();
+      const std::vector<std::byte> low = spec->state()->export_range(0, middle);
+      const std::size_t gone = spec->state()->remove_range(0, middle);
+      CHECK_EQ(spec->state()->size(), keys - gone);
+      CHECK_EQ(spec->state()->import_range(low), gone);
+      CHECK_EQ(spec->state()->size(), keys);
     }
     finish(spec, log);
     std::vector<std::string> expected = uninterrupted(make, script);
@@ -72,11 +72,11 @@ TEST(a_range_that_leaves_and_comes_back_changes_nothing) {
 
 TEST(what_was_late_stays_late) {
   const Make make = window(WindowKind::Time, 10, 10);
-  const OperatorSpec spec = make();
+  const std::shared_ptr<Operator> spec = make();
   std::vector<std::string> log;
   CHECK_EQ(apply(spec, {0, {}, 25}, log), 0);
-  CHECK_EQ(spec.store->size(), 0U);  // no key: the watermark alone
-  const OperatorSpec there = moved(spec, make);
+  CHECK_EQ(spec->state()->size(), 0U);  // no key: the watermark alone
+  const std::shared_ptr<Operator> there = moved(spec, make);
   log.clear();
   CHECK_EQ(apply(there, {0, {{view("a"), 19, 0, view("n")}, {view("a"), 20, 0, view("n")}}, kNoWatermark}, log), 0);
   CHECK_EQ(log.size(), 1U);
@@ -86,16 +86,16 @@ TEST(what_was_late_stays_late) {
 // One replica is ahead of another and has forgotten what applied before; records of the other one come and still need it.
 TEST(a_rule_that_was_forgotten_comes_with_the_records_that_need_it) {
   const Make make = crossing(false);
-  const OperatorSpec ahead = make();
-  const OperatorSpec behind = make();
+  const std::shared_ptr<Operator> ahead = make();
+  const std::shared_ptr<Operator> behind = make();
   std::vector<std::string> log;
-  for (const OperatorSpec* const replica : {&ahead, &behind}) {
+  for (const TestOperator* const replica : {&ahead, &behind}) {
     CHECK_EQ(apply(*replica, {1, {{view("r"), 5, 1, view("n")}, {view("r"), 15, 2, view("n")}}, kNoWatermark}, log), 0);
   }
   CHECK_EQ(apply(behind, {0, {{view("a"), 10, 0, view("n")}}, kNoWatermark}, log), 0);
   CHECK_EQ(apply(ahead, {0, {}, 20}, log), 0);
   CHECK_EQ(apply(ahead, {1, {{view("r"), 21, 3, view("n")}}, kNoWatermark}, log), 0);
-  CHECK_EQ(ahead.store->import_range(behind.store->export_range(0, ~std::uint64_t{0})), 0U);  // no key has a slot
+  CHECK_EQ(ahead->state()->import_range(behind->state()->export_range(0, ~std::uint64_t{0})), 0U);  // no key has a slot
   CHECK_EQ(apply(ahead, {1, {{view("r"), 22, 4, view("n")}}, kNoWatermark}, log), 0);
   log.clear();
   CHECK_EQ(apply(ahead, {0, {}, 23}, log), 0);
@@ -111,7 +111,7 @@ TEST(keys_move_to_a_replica_that_lags_behind) {
     for (std::uint64_t seed = 1; seed <= 10; ++seed) {
       const Script script(seed, 300, 1);
       std::mt19937_64 random(seed);
-      const OperatorSpec replicas[] = {make(), make()};
+      const TestOperator replicas[] = {make(), make()};
       std::vector<Step> waiting[2];
       std::vector<std::string> log;
       std::uint64_t first_of_second = UINT64_MAX / 2;  // hash of a key
@@ -132,8 +132,8 @@ TEST(keys_move_to_a_replica_that_lags_behind) {
         const std::uint64_t high = std::max(next, first_of_second) - 1;
         first_of_second = next;
         work(giver, waiting[giver].size());
-        const std::size_t moved = replicas[1 - giver].store->import_range(replicas[giver].store->export_range(low, high));
-        CHECK_EQ(replicas[giver].store->remove_range(low, high), moved);
+        const std::size_t moved = replicas[1 - giver]->state()->import_range(replicas[giver]->state()->export_range(low, high));
+        CHECK_EQ(replicas[giver]->state()->remove_range(low, high), moved);
       }
       for (std::size_t one = 0; one < 2; ++one) {
         work(one, waiting[one].size());
@@ -153,46 +153,46 @@ TEST(keys_move_to_a_replica_that_lags_behind) {
 
 TEST(event_time_announces_again_what_it_had_announced) {
   const Make make = [] { return make_event_time("t", kRows, "at", 3); };
-  const OperatorSpec spec = make();
+  const std::shared_ptr<Operator> spec = make();
   std::vector<std::string> log;
   CHECK_EQ(apply(spec, {0, {{view("a"), 50, 0, view("n")}}, 0}, log), 0);
   CHECK_EQ(log.back(), "mark 46");
-  const OperatorSpec there = moved(spec, make);
+  const std::shared_ptr<Operator> there = moved(spec, make);
   log.clear();
   CHECK_EQ(apply(there, {0, {{view("a"), 47, 0, view("n")}, {view("a"), 46, 0, view("n")}}, 0}, log), 0);
   CHECK_EQ(log.size(), 3U);
   CHECK_EQ(log[1], "mark 46");  // in front of the late one
-  const OperatorSpec other = make_event_time("t", kRows, "at", 0);
-  (void)other.store->import_range(spec.store->export_range(0, kEverything));  // another lateness may go on from it
-  const OperatorSpec unlike = make_event_time("t", kRows, "x", 3);
-  CHECK_THROWS(unlike.store->import_range(spec.store->export_range(0, kEverything)), StateError);
+  const std::shared_ptr<Operator> other = make_event_time("t", kRows, "at", 0);
+  (void)other->state()->import_range(spec->state()->export_range(0, kEverything));  // another lateness may go on from it
+  const std::shared_ptr<Operator> unlike = make_event_time("t", kRows, "x", 3);
+  CHECK_THROWS(unlike->state()->import_range(spec->state()->export_range(0, kEverything)), StateError);
 }
 
 TEST(damaged_exports_are_refused_or_are_others) {
   std::mt19937_64 random(3);
   for (const auto& [make, ports] : kCases) {
     const Script script(11, 60, ports);
-    const OperatorSpec spec = make();
+    const std::shared_ptr<Operator> spec = make();
     std::vector<std::string> log;
     for (const Step& step : script.steps) (void)apply(spec, step, log);
-    const std::vector<std::byte> good = spec.store->export_range(0, kEverything);
+    const std::vector<std::byte> good = spec->state()->export_range(0, kEverything);
     for (std::size_t length = 0; length < good.size(); ++length) {
-      const OperatorSpec fresh = make();
-      CHECK_THROWS(fresh.store->import_range(std::span(good).first(length)), StateError);
-      CHECK_EQ(fresh.store->size(), 0U);
+      const std::shared_ptr<Operator> fresh = make();
+      CHECK_THROWS(fresh->state()->import_range(std::span(good).first(length)), StateError);
+      CHECK_EQ(fresh->state()->size(), 0U);
     }
     for (int round = 0; round < 2000; ++round) {
       std::vector<std::byte> bad = good;
       for (std::uint64_t changes = 1 + random() % 3; changes > 0; --changes) bad[random() % bad.size()] = static_cast<std::byte>(random());
-      const OperatorSpec fresh = make();
+      const std::shared_ptr<Operator> fresh = make();
       try {
-        (void)fresh.store->import_range(bad);
-        CHECK(fresh.store->export_range(0, kEverything).size() == bad.size());
+        (void)fresh->state()->import_range(bad);
+        CHECK(fresh->state()->export_range(0, kEverything).size() == bad.size());
       } catch (const StateError&) {
-        CHECK_EQ(fresh.store->size(), 0U);
+        CHECK_EQ(fresh->state()->size(), 0U);
       }
     }
-    if (spec.store->size() > 0) CHECK_THROWS(spec.store->import_range(good), StateError);  // keys that are here already
+    if (spec->state()->size() > 0) CHECK_THROWS(spec->state()->import_range(good), StateError);  // keys that are here already
   }
 }
 
@@ -213,17 +213,17 @@ TEST(damaged_times_are_no_harm) {  // by times and counts alone: what is in a se
   cases.insert(cases.end(), kCases.begin() + kWindows, kCases.end());
   for (const auto& [make, ports] : cases) {
     const Script script(21, 80, ports);
-    const OperatorSpec spec = make();
+    const std::shared_ptr<Operator> spec = make();
     std::vector<std::string> log;
     for (std::size_t i = 0; i < 50; ++i) (void)apply(spec, script.steps[i], log);
-    const std::vector<std::byte> good = spec.store->export_range(0, kEverything);
+    const std::vector<std::byte> good = spec->state()->export_range(0, kEverything);
     int taken = 0;
     for (int round = 0; round < 1000; ++round) {
       std::vector<std::byte> bad = good;
       bad[32 + random() % (bad.size() - 32)] = static_cast<std::byte>(random());  // behind the header
-      const OperatorSpec fresh = make();
+      const std::shared_ptr<Operator> fresh = make();
       try {
-        (void)fresh.store->import_range(bad);
+        (void)fresh->state()->import_range(bad);
       } catch (const StateError&) {
         continue;
       }
@@ -240,11 +240,11 @@ TEST(other_windows_and_joins_are_of_another_layout) {
   for (const auto& [make, ports] : kCases) {
     for (const auto& [other, others] : kCases) {
       const bool same = &make == &other;
-      const OperatorSpec one = make();
-      const OperatorSpec two = other();
-      if (one.store->layout() == two.store->layout()) CHECK(same || ports == 2);  // joins that differ only in being outer
-      if (!same && one.store->layout() != two.store->layout())
-        CHECK_THROWS(two.store->import_range(one.store->export_range(0, kEverything)), StateError);
+      const std::shared_ptr<Operator> one = make();
+      const std::shared_ptr<Operator> two = other();
+      if (one->state()->layout() == two->state()->layout()) CHECK(same || ports == 2);  // joins that differ only in being outer
+      if (!same && one->state()->layout() != two->state()->layout())
+        CHECK_THROWS(two->state()->import_range(one->state()->export_range(0, kEverything)), StateError);
     }
   }
 }

@@ -16,23 +16,23 @@
 
 namespace rayelastic::check {
 
-using Make = std::function<OperatorSpec()>;
+using Make = std::function<std::shared_ptr<Operator>()>;
 
-inline std::int64_t apply(const OperatorSpec& spec, const Step& step, std::vector<std::string>& log) {
+inline std::int64_t apply(const std::shared_ptr<Operator>& spec, const Step& step, std::vector<std::string>& log) {
   TimedContext context(spec, step.watermark, step.port, log);
-  const bool wanted = step.watermark == kEndOfTime || (step.watermark != kNoWatermark && (spec.flags & REL_ON_WATERMARK) != 0);
+  const bool wanted = step.watermark == kEndOfTime || (step.watermark != kNoWatermark && spec->has_any(REL_ON_WATERMARK));
   if (step.rows.empty() && !wanted) return 0;
   const std::int64_t result = context.call(step.rows.empty() ? nullptr : step.rows.data(), static_cast<std::int64_t>(step.rows.size()));
   context.show();
   return result;
 }
 
-inline void finish(const OperatorSpec& spec, std::vector<std::string>& log) {
-  if ((spec.flags & REL_ON_FINISH) != 0) (void)apply(spec, {0, {}, kEndOfTime}, log);
+inline void finish(const std::shared_ptr<Operator>& spec, std::vector<std::string>& log) {
+  if (spec->has_any(REL_ON_FINISH)) (void)apply(spec, {0, {}, kEndOfTime}, log);
 }
 
 inline std::vector<std::string> uninterrupted(const Make& make, const Script& script) {
-  const OperatorSpec spec = make();
+  const std::shared_ptr<Operator> spec = make();
   std::vector<std::string> log;
   for (const Step& step : script.steps) CHECK(apply(spec, step, log) >= 0);
   finish(spec, log);
@@ -114,8 +114,8 @@ inline std::int64_t marked(const void* in, std::int64_t n, void* out, std::int64
 
 inline Make matching(bool outer, bool strict) {
   return [=] {
-    OperatorSpec marks{
-        .name = "p", .process = marked, .flags = REL_ONE_TO_ONE, .input = kRows, .output = schema_of({field("m", Type::Int64)})};
+    TestOperator marks{
+        .name = "p", .process = marked, .flags = REL_ONE_TO_ONE, .inputs = {kRows}, .outputs = {schema_of({field("m", Type::Int64)})}};
     std::vector<Field> fields = {field("key", Type::String), field("a_at", Type::Int64), field("a_note", Type::String),
                                  field("b_at", Type::Int64, outer), field("b_note", Type::String, outer)};
     if (outer) fields.push_back(field("missing", Type::String, true));
@@ -124,7 +124,7 @@ inline Make matching(bool outer, bool strict) {
                                  .fields = {"at", "note"},
                                  .steps = {{.name = "a"}, {.name = "b", .within = 6, .strict = strict}},
                                  .outer = outer};
-    return make_pattern(marks, schema_of(fields), options);
+    return make_pattern(marks.make(), schema_of(fields), options);
   };
 }
 

@@ -55,12 +55,12 @@ inline std::string shown(const Schema& schema, const std::byte* record) {
 
 class TimedContext : public FakeContext {
  public:
-  TimedContext(const OperatorSpec& operator_spec, std::int64_t now, std::int32_t from, std::vector<std::string>& log)
+  TimedContext(const std::shared_ptr<Operator>& operator_spec, std::int64_t now, std::int32_t from, std::vector<std::string>& log)
       : FakeContext(operator_spec, 3), now_(now), from_(from), log_(log) {}
   [[nodiscard]] std::int64_t watermark() const override { return now_; }
   [[nodiscard]] std::int32_t port() const override { return from_; }
   bool emit(std::int32_t output, const void* emitted, std::int64_t n) override {
-    const Schema& schema = output == 0 ? *spec.output : *spec.further_outputs[static_cast<std::size_t>(output) - 1];
+    const Schema& schema = *op.outputs()[static_cast<std::size_t>(output)];
     for (std::int64_t i = 0; i < n; ++i) {
       const auto* each = static_cast<const std::byte*>(emitted) + static_cast<std::size_t>(i) * schema.record_size();
       log_.push_back((output == 0 ? "" : "late ") + shown(schema, each));
@@ -73,7 +73,7 @@ class TimedContext : public FakeContext {
     log_.push_back("mark " + std::to_string(mark.value));
   }
   void show() {
-    for (; shown_ < size(); ++shown_) log_.push_back(shown(*spec.output, record(shown_)));
+    for (; shown_ < size(); ++shown_) log_.push_back(shown(*op.outputs().front(), record(shown_)));
   }
   std::vector<std::int64_t> marks;
 

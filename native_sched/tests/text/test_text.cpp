@@ -35,8 +35,8 @@ constexpr std::int64_t kLines = 20'000;
 std::atomic<int> chunks_alive{0};
 
 // Half of the runs attach chunks of their own, the others allocate.
-OperatorSpec line_source() {
-  OperatorSpec spec{.name = "lines", .flags = REL_SOURCE, .state = std::make_shared<std::int64_t>(0), .output = line_schema()};
+TestOperator line_source() {
+  TestOperator spec{.name = "lines", .flags = REL_SOURCE, .state = std::make_shared<std::int64_t>(0), .outputs = {line_schema()}};
   spec.process = [](const void*, std::int64_t, void* out, std::int64_t capacity, void* opaque, rel_context* context) -> std::int64_t {
     auto& next = *static_cast<std::int64_t*>(opaque);
     auto* lines = static_cast<Line*>(out);
@@ -72,8 +72,8 @@ OperatorSpec line_source() {
 }
 
 // Appends a '+' to each text: new text from the arena, in one operator of two; the others pass the view on.
-OperatorSpec line_map(bool rewrites) {
-  OperatorSpec spec{.name = "map", .flags = REL_ONE_TO_ONE | REL_IN_PLACE, .input = line_schema(), .output = line_schema()};
+TestOperator line_map(bool rewrites) {
+  TestOperator spec{.name = "map", .flags = REL_ONE_TO_ONE | REL_IN_PLACE, .inputs = {line_schema()}, .outputs = {line_schema()}};
   spec.process = [](const void* in, std::int64_t n, void* out, std::int64_t, void*, rel_context*) -> std::int64_t {
     if (in != out) std::memcpy(out, in, static_cast<std::size_t>(n) * sizeof(Line));
     return n;
@@ -97,10 +97,10 @@ struct LineSink {
   bool wrong = false;
 };
 
-OperatorSpec line_sink(std::size_t hops) {
+TestOperator line_sink(std::size_t hops) {
   auto state = std::make_shared<LineSink>();
   state->hops = hops;
-  OperatorSpec spec{.name = "sink", .flags = REL_SINK, .state = state, .input = line_schema()};
+  TestOperator spec{.name = "sink", .flags = REL_SINK, .state = state, .inputs = {line_schema()}};
   spec.process = [](const void* in, std::int64_t n, void*, std::int64_t, void* opaque, rel_context*) -> std::int64_t {
     auto& self = *static_cast<LineSink*>(opaque);
     for (std::int64_t index = 0; index < n; ++index, ++self.next) {
@@ -114,20 +114,20 @@ OperatorSpec line_sink(std::size_t hops) {
 
 void run_lines(const std::string& models, SchedulerOptions options) {
   Scheduler scheduler(options);
-  OperatorId previous = scheduler.add_operator(line_source());
+  OperatorId previous = install(scheduler, line_source());
   std::size_t hops = 0;
   for (std::size_t index = 0; index < 9; ++index) {
     const bool rewrites = index % 2 == 1;
     hops += rewrites ? 1 : 0;
-    OperatorSpec spec = line_map(rewrites);
+    TestOperator spec = line_map(rewrites);
     spec.model = model_for(models, index);
-    const OperatorId id = scheduler.add_operator(spec);
+    const OperatorId id = install(scheduler, spec);
     scheduler.connect(previous, id);
     previous = id;
   }
-  OperatorSpec last = line_sink(hops);
+  TestOperator last = line_sink(hops);
   last.model = model_for(models, 9);
-  scheduler.connect(previous, scheduler.add_operator(last));
+  scheduler.connect(previous, install(scheduler, last));
   scheduler.start({.thread_count = 2});
   CHECK(scheduler.wait_for(std::chrono::seconds(300)));
   CHECK(!scheduler.failure().has_value());
@@ -155,15 +155,15 @@ TEST(deep_copies_are_equal) {
 TEST(texts_under_way_are_released_by_stop) {
   for (const char* models : {"d", "md"}) {
     Scheduler scheduler({.queue_records = 32});
-    OperatorId previous = scheduler.add_operator(line_source());
+    OperatorId previous = install(scheduler, line_source());
     for (std::size_t index = 0; index < 4; ++index) {
-      OperatorSpec spec = line_map(index % 2 == 0);
+      TestOperator spec = line_map(index % 2 == 0);
       spec.model = model_for(models, index);
-      const OperatorId id = scheduler.add_operator(spec);
+      const OperatorId id = install(scheduler, spec);
       scheduler.connect(previous, id);
       previous = id;
     }
-    scheduler.connect(previous, scheduler.add_operator(line_sink(2)));
+    scheduler.connect(previous, install(scheduler, line_sink(2)));
     scheduler.start({.thread_count = 2});
     CHECK(eventually([&] { return scheduler.sample().operators[3].tuples_out > 500; }));
     scheduler.stop(false);
@@ -189,15 +189,15 @@ TEST(keyed_operators_get_the_state_of_their_keys) {
     auto table =
         std::make_shared<KeyedState>(keyed_schema, keys, sizeof(Tally), std::as_bytes(std::span(&initial, 1)), std::span(&text_offset, 1));
     Scheduler scheduler;
-    const OperatorId from = scheduler.add_operator(line_source());
-    OperatorSpec fold{.name = "fold", .input = line_schema(), .output = line_schema(), .model = model_for(models, 0)};
+    const OperatorId from = install(scheduler, line_source());
+    TestOperator fold{.name = "fold", .inputs = {line_schema()}, .outputs = {line_schema()}, .model = model_for(models, 0)};
     fold.process = [](const void* in, std::int64_t n, void* out, std::int64_t, void*, rel_context*) -> std::int64_t {
       std::memcpy(out, in, static_cast<std::size_t>(n) * sizeof(Line));
       for (std::int64_t index = 0; index < n; ++index) static_cast<Line*>(out)[index].sequence %= 10;
       return n;
     };
-    OperatorSpec tally{
-        .name = "tally", .flags = REL_ONE_TO_ONE | REL_KEYED, .input = keyed_schema, .output = line_schema(), .keyed = table};
+    TestOperator tally{
+        .name = "tally", .flags = REL_ONE_TO_ONE | REL_KEYED, .inputs = {keyed_schema}, .outputs = {line_schema()}, .keyed = table};
     tally.process = [](const void* in, std::int64_t n, void* out, std::int64_t, void* slots, rel_context* context) -> std::int64_t {
       for (std::int64_t index = 0; index < n; ++index) {
         auto& state = *static_cast<Tally*>(static_cast<void**>(slots)[index]);
@@ -210,7 +210,7 @@ TEST(keyed_operators_get_the_state_of_their_keys) {
     };
     tally.model = model_for(models, 0);
     auto seen = std::make_shared<Seen>();
-    OperatorSpec end{.name = "end", .flags = REL_SINK, .state = seen, .input = line_schema()};
+    TestOperator end{.name = "end", .flags = REL_SINK, .state = seen, .inputs = {line_schema()}};
     end.process = [](const void* in, std::int64_t n, void*, std::int64_t, void* opaque, rel_context*) -> std::int64_t {
       auto& self = *static_cast<Seen*>(opaque);
       for (std::int64_t index = 0; index < n; ++index) {
@@ -220,11 +220,11 @@ TEST(keyed_operators_get_the_state_of_their_keys) {
       }
       return 0;
     };
-    const OperatorId fold_id = scheduler.add_operator(fold);
-    const OperatorId tally_id = scheduler.add_operator(tally);
+    const OperatorId fold_id = install(scheduler, fold);
+    const OperatorId tally_id = install(scheduler, tally);
     scheduler.connect(from, fold_id);
     scheduler.connect(fold_id, tally_id);
-    scheduler.connect(tally_id, scheduler.add_operator(end));
+    scheduler.connect(tally_id, install(scheduler, end));
     scheduler.start({.thread_count = 2});
     CHECK(scheduler.wait_for(std::chrono::seconds(300)));
     CHECK(!scheduler.failure().has_value());

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypedDict, TypeVar, Unpack, overload
 
-from rayelastic.connectors.description import OBJECTS
+from rayelastic.connectors.description import EDGE_ROWS, OBJECTS, Content, Sink, Source
 from rayelastic.connectors.files.casts import cast_table, decoded
 from rayelastic.connectors.files.columns import Columns, chosen_columns, renamed
-from rayelastic.connectors.typed import Declared, SourceOf
+from rayelastic.connectors.typed import Declared
 from rayelastic.errors import ErrorCode, SchemaError, SinkError
 from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.schema import Schema
@@ -26,8 +26,11 @@ class _Columns(TypedDict, total=False):
 
 
 @dataclass(frozen=True, slots=True)
-class ArrowSource(SourceOf[T]):
+class ArrowSource(Source[T]):
     """The rows of a pyarrow.Table."""
+
+    kind: ClassVar[str] = "an Arrow table"
+    unit: ClassVar[str] = "rows"
 
     table: Any = field(repr=False)
     schema: Schema
@@ -38,25 +41,30 @@ class ArrowSource(SourceOf[T]):
         """Describe the operator for `explain()`."""
         return f"native conversion of {self.table.num_rows} Arrow rows"
 
-    def check(self, operator: str) -> None:
-        """Do nothing: the table is in memory."""
+    def contents(self) -> Sequence[Content]:
+        """Return the table."""
+        table = self.table
+        return [Content(table.num_rows, EDGE_ROWS, lambda a, b: repr(table.slice(a, b - a).to_pylist()).encode())]
+
+    @property
+    def restart_seconds(self) -> float:
+        """0: it can seek."""
+        return 0.0
 
 
 @dataclass(frozen=True, slots=True)
-class ArrowSink:
+class ArrowSink(Sink):
     """Collects tuples into a pyarrow.Table."""
 
     refuses: ClassVar[frozenset[DataType]] = OBJECTS
+    shows_rows: ClassVar[bool] = False
 
     lane: Lane = Lane.BUILT_IN
     reason: str = "native conversion to Arrow batches"
 
-    def check(self, operator: str) -> None:
-        """Do nothing: a table can always be made."""
-
 
 @dataclass(frozen=True, slots=True)
-class PandasSink:
+class PandasSink(Sink):
     """Collects tuples into a DataFrame: a table of Arrow, which the driver converts."""
 
     refuses: ClassVar[frozenset[DataType]] = OBJECTS

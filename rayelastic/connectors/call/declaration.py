@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from rayelastic.connectors.description import Sink
 from rayelastic.errors import ErrorCode, SinkError
 from rayelastic.graph.records.shown import shown
 from rayelastic.graph.spec.concurrency import is_async
@@ -55,13 +56,18 @@ def commits(function: object) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class CallSink:
+class CallSink(Sink):
     """Calls a Python function with each tuple; with `numbered` also with its epoch and its number in the stream."""
 
     function: Callable[..., Any]
     numbered: bool = False
     lane: Lane = Lane.PYTHON
     reason: str = "a Python function called with each tuple"
+
+    @property
+    def shows_rows(self) -> bool:  # type: ignore[override]  # of the object
+        """Whether its object takes part in checkpoints."""
+        return commits(self.function)
 
     def check(self, operator: str) -> None:
         """Raise SinkError if it isn't a function, or is an object with methods that are never called."""

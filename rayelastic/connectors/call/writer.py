@@ -10,12 +10,35 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from rayelastic.compile.lanes.python_lane import call_each, marked, position
+from rayelastic import _native
+from rayelastic.compile import Flags
+from rayelastic.compile.lanes.python_lane import call_each, error_text, marked, position
 from rayelastic.connectors.call.declaration import CallSink, Committing, commits
 from rayelastic.connectors.output.record import BlobStore, Output
+from rayelastic.connectors.problem import Problem
+from rayelastic.connectors.sink import NewSink, SinkOperator
+from rayelastic.errors import SinkError
 from rayelastic.graph.spec.user_objects import FLUSH, method_of
 
-__all__ = ["Called"]
+__all__ = ["Called", "call_sink"]
+
+
+def call_sink(new: NewSink, body: CallSink) -> SinkOperator:
+    """Make a sink that calls the user's function or object.
+
+    Raises:
+        SinkError: Its object can't be restored.
+    """
+    try:
+        called = Called(body, new.output)
+    except Exception as error:  # whatever the user's object raises
+        raise SinkError(
+            f"it can't be restored to the checkpoint: {error_text(error)}",
+            hint="Check its methods commit and abort",
+        ) from error
+    problem, shown, flags = Problem(), new.schema.tuple_type, Flags.SINK | Flags.NEEDS_TOKEN
+    native = _native.Operator.python(new.spec.name, problem.of(called.run), new.native, None, shown, flags=flags)
+    return SinkOperator(native, called, new.before, stops=called.stop, problem=problem)
 
 
 class Called:

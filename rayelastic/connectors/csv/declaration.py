@@ -8,15 +8,15 @@ from typing import Any, ClassVar, Literal, TypeVar, Unpack, overload
 
 from rayelastic.connectors.csv.form import CsvForm, check_form
 from rayelastic.connectors.csv.inference import csv_source
-from rayelastic.connectors.description import OBJECTS, TREES
+from rayelastic.connectors.description import OBJECTS, TREES, FileSink
 from rayelastic.connectors.files.columns import Columns
-from rayelastic.connectors.files.paths import Paths, check_writable, expanded, single
-from rayelastic.connectors.files.row_files import ReadRows, RowOptions
+from rayelastic.connectors.files.paths import Paths, expanded, single
+from rayelastic.connectors.row_files import ReadRows, RowOptions
 from rayelastic.connectors.typed import Declared, SourceOf
 from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.dead_letters import OnError
-from rayelastic.graph.spec.operator_spec import Lane, SinkDescription, SourceDescription
+from rayelastic.graph.spec.operator_spec import SinkDescription, SourceDescription
 
 __all__ = ["CsvFiles", "CsvSink", "csv", "read_csv"]
 
@@ -33,18 +33,12 @@ class _Csv(ReadRows, total=False):
 
 
 @dataclass(frozen=True, slots=True)
-class CsvSink:
+class CsvSink(FileSink):
     """Writes CSV with a header: one file, or part files into a directory if the path has no suffix."""
 
     refuses: ClassVar[frozenset[DataType]] = OBJECTS | TREES
 
-    path: str
-    lane: Lane = Lane.BUILT_IN
     reason: str = "Arrow batches to CSV"
-
-    def check(self, operator: str) -> None:
-        """Raise SinkError if nothing can be written there."""
-        check_writable(self.path, operator)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from rayelastic.connectors.csv.text import CsvText
 from rayelastic.connectors.files.byte_streams import check_encoding
-from rayelastic.connectors.files.row_files import RowFiles
+from rayelastic.connectors.row_files import RowFiles
 from rayelastic.errors import ErrorCode, SourceError
 from rayelastic.graph.records.shown import shown
 
@@ -79,6 +79,8 @@ class CsvForm:
 @dataclass(frozen=True, slots=True)
 class CsvSource(RowFiles):
     """Rows of CSV files of one syntax."""
+
+    kind: ClassVar[str] = "CSV files"
 
     form: CsvForm = CsvForm()
 

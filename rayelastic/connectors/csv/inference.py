@@ -14,7 +14,7 @@ from rayelastic.connectors.files.byte_streams import LONGEST_LINE
 from rayelastic.connectors.files.casts import is_inexact, is_padded
 from rayelastic.connectors.files.columns import check_types, chosen_columns
 from rayelastic.connectors.files.locations import shown_location
-from rayelastic.connectors.files.row_files import RowOptions
+from rayelastic.connectors.row_files import RowOptions
 from rayelastic.errors import ErrorCode, SchemaError, SourceError
 from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.forms import plain_form

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import fnmatch
 import hashlib
+import math
 import re
 import stat
 import urllib.parse
@@ -25,6 +26,7 @@ __all__ = [
     "LocationError",
     "below",
     "beside",
+    "file_edges",
     "file_system",
     "identities",
     "is_uri",
@@ -34,6 +36,7 @@ __all__ = [
     "readable",
     "reading",
     "shown_location",
+    "size_of",
 ]
 
 _URI = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]+://|file:/)")
@@ -41,7 +44,8 @@ _COLLAPSED = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/[^/]")  # a URI that went thr
 _LOCAL = re.compile(r"file:(?://(?:localhost)?(?=/)|(?=/(?!/)))", re.IGNORECASE)
 _MAGIC = re.compile(r"[*\[]")
 SCHEMES = "file, s3, gs, abfs or hdfs"
-EDGE = 4096  # bytes at the start and at the end of a file that identify it
+EDGE = 4096  # bytes at the start and at the end of a file that identify it while it is read
+EDGE_BYTES = 64 << 10  # the same for later runs
 _LASTING = {
     *(errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST),
     *(errno.EINVAL, errno.EBADF, errno.ENAMETOOLONG, errno.ELOOP, errno.ESPIPE, errno.ENOSYS, errno.EFBIG),
@@ -193,6 +197,35 @@ def _edges(path: str, size: int) -> str:
         first = file.read(min(EDGE, size))
         file.seek(max(0, size - EDGE))
         return hashlib.sha256(first + file.read(min(EDGE, size))).hexdigest()
+
+
+def file_edges(location: str) -> tuple[int, int, Callable[[int, int], bytes]]:
+    """Return the size of a file, the size of the edges that identify it, and a function that reads a range of bytes.
+
+    Raises:
+        OSError: It can't be accessed.
+        LocationError: The URI can't be used.
+    """
+    local = local_path(location)
+    if local is None:
+        files, inner = file_system(location)
+        size = int(files.get_file_info(inner).size or 0)
+        return size, 0, lambda start, end: b""  # noqa: ARG005  (its size says much, and more takes two requests)
+
+    def between(start: int, end: int) -> bytes:
+        with Path(local).open("rb") as file:
+            file.seek(start)
+            return file.read(end - start)
+
+    return Path(local).stat().st_size, EDGE_BYTES, between
+
+
+def size_of(location: str) -> float:
+    """Return the bytes of a local file; infinity for one of a store, of another machine, or a deleted one."""
+    try:
+        return math.inf if is_uri(location) else Path(location).stat().st_size
+    except OSError:
+        return math.inf
 
 
 def below(location: str, name: str) -> str:

@@ -27,11 +27,6 @@ def expanded(paths: Paths, operator: str, *, directories: bool) -> tuple[str, ..
     return tuple(path for path, _ in found_files(paths, operator, directories=directories))
 
 
-def has_splits(paths: Iterable[str], time_ordered: bool) -> bool:
-    """Return whether each file of a source has its own watermark: there are several, and their times may overlap."""
-    return len(tuple(paths)) > 1 and not time_ordered
-
-
 def found_files(paths: Paths, operator: str, *, directories: bool) -> list[tuple[str, str]]:
     """List files as `expanded` does, each with its root: the directory, the folder before a glob, or ''."""
     files: list[tuple[str, str]] = []

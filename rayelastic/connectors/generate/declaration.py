@@ -5,9 +5,10 @@ from __future__ import annotations
 import builtins
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar, overload
+from typing import Any, ClassVar, TypeVar, overload
 
-from rayelastic.connectors.typed import Declared, N, Plain, SourceOf, Value
+from rayelastic.connectors.description import Source
+from rayelastic.connectors.typed import Declared, N, Plain, Value
 from rayelastic.errors import ErrorCode, SourceError
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.records.shown import shown
@@ -20,7 +21,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class GenerateSource(SourceOf[T]):
+class GenerateSource(Source[T]):
     """What a function returns for the numbers 0, 1, 2, ..."""
 
     function: Callable[[int], Any]
@@ -37,6 +38,11 @@ class GenerateSource(SourceOf[T]):
     def is_endless(self) -> bool:
         """Whether it is unbounded."""
         return self.count is None
+
+    @property
+    def restart_seconds(self) -> float:
+        """0: it can seek."""
+        return 0.0
 
     def at_most(self, count: int) -> GenerateSource[T]:
         """Return a source of the first tuples only."""
@@ -86,7 +92,7 @@ def generate(function: Callable[[int], Any], count: int | None, schema: object) 
 
 
 @dataclass(frozen=True, slots=True)
-class CallableSource(SourceOf[T]):
+class CallableSource(Source[T]):
     """The tuples of an iterator that a function makes when the source starts."""
 
     function: Callable[[], Iterator[Any]]
@@ -149,14 +155,21 @@ def callable(function: Callable[[], Iterator[Any]], schema: object) -> CallableS
 
 
 @dataclass(frozen=True, slots=True)
-class SequenceSource:
+class SequenceSource(Source[Any]):
     """The numbers from 0, with a payload, generated natively."""
+
+    kind: ClassVar[str] = "a sequence"
 
     count: int
     payload_bytes: int
     schema: Schema
     lane: Lane = Lane.BUILT_IN
     reason: str = "native counter"
+
+    @property
+    def restart_seconds(self) -> float:
+        """0: it can seek."""
+        return 0.0
 
     def at_most(self, count: int) -> SequenceSource:
         """Return a source of the first tuples only."""

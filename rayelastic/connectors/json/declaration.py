@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, TypeVar, Unpack, overload
+from typing import Any, Literal, TypeVar, Unpack, overload
 
-from rayelastic.connectors.description import OBJECTS
+from rayelastic.connectors.description import FileSink
 from rayelastic.connectors.files.byte_streams import check_encoding
 from rayelastic.connectors.files.columns import Columns
-from rayelastic.connectors.files.paths import Paths, check_writable, expanded, single
-from rayelastic.connectors.files.row_files import ReadRows, RowOptions
+from rayelastic.connectors.files.paths import Paths, expanded, single
 from rayelastic.connectors.json.inference import json_source
+from rayelastic.connectors.row_files import ReadRows, RowOptions
 from rayelastic.connectors.typed import Declared, SourceOf
-from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.dead_letters import OnError
 from rayelastic.graph.spec.operator_spec import Lane, SinkDescription, SourceDescription
@@ -24,18 +23,11 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class JsonSink:
+class JsonSink(FileSink):
     """Writes JSON, an object per line: one file, or part files into a directory if the path has no suffix."""
 
-    refuses: ClassVar[frozenset[DataType]] = OBJECTS
-
-    path: str
     lane: Lane = Lane.VECTORISED
     reason: str = "Arrow batches to lines of JSON, in Python"
-
-    def check(self, operator: str) -> None:
-        """Raise SinkError if nothing can be written there."""
-        check_writable(self.path, operator)
 
 
 @dataclass(frozen=True, slots=True)

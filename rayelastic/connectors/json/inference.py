@@ -6,14 +6,14 @@ import contextlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, ClassVar
 
 from rayelastic.connectors.files.columns import check_types, chosen_columns
 from rayelastic.connectors.files.locations import shown_location
-from rayelastic.connectors.files.row_files import RowFiles, RowOptions
 from rayelastic.connectors.json import lines as json_text
 from rayelastic.connectors.json.lines import BadLineError, Blocks, object_of
 from rayelastic.connectors.json.shapes import Shape, shapes_of
+from rayelastic.connectors.row_files import RowFiles, RowOptions
 from rayelastic.errors import ErrorCode, SchemaError, SourceError
 from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.forms import Form, plain_form
@@ -26,6 +26,8 @@ __all__ = ["JsonSource", "json_source"]
 @dataclass(frozen=True, slots=True)
 class JsonSource(RowFiles):
     """Objects of JSON files, one per line; an `encoding` of None is UTF-8."""
+
+    kind: ClassVar[str] = "JSON files"
 
     encoding: str | None = None
 

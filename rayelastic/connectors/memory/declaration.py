@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import GenericAlias
-from typing import Any, TypeVar, overload
+from typing import Any, ClassVar, TypeVar, overload
 
-from rayelastic.connectors.typed import Declared, N, Plain, SourceOf, Value
+from rayelastic.connectors.description import EDGE_ROWS, Content, Sink, Source
+from rayelastic.connectors.typed import Declared, N, Plain, Value
 from rayelastic.errors import ErrorCode, SchemaError, SourceError
 from rayelastic.graph.records.record_classes import field_names, values_by_name
 from rayelastic.graph.records.schema import Schema
@@ -21,8 +22,10 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class RowsSource(SourceOf[T]):
+class RowsSource(Source[T]):
     """A collection of tuples."""
+
+    unit: ClassVar[str] = "rows"
 
     rows: tuple[tuple[Any, ...], ...] = field(repr=False)
     schema: Schema
@@ -44,6 +47,20 @@ class RowsSource(SourceOf[T]):
                     hint="Pass each row as a tuple with one value per field",
                     code=ErrorCode.SCHEMA_MISMATCH,
                 )
+
+    def contents(self) -> Sequence[Content]:
+        """Return the rows."""
+        rows = self.rows
+        return [Content(len(rows), EDGE_ROWS, lambda a, b: repr([tuple(row) for row in rows[a:b]]).encode())]
+
+    def is_shorter_than(self, position: int) -> bool:
+        """Return whether there are fewer rows."""
+        return len(self.rows) < position
+
+    @property
+    def restart_seconds(self) -> float:
+        """0: it can seek."""
+        return 0.0
 
 
 @overload
@@ -168,25 +185,23 @@ def _fits(row: object, width: int) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class ListSink:
+class ListSink(Sink):
     """Collects tuples into a Python list."""
+
+    shows_rows: ClassVar[bool] = False
 
     lane: Lane = Lane.BUILT_IN
     reason: str = "native conversion to Arrow batches, tuples when they are asked for"
 
-    def check(self, operator: str) -> None:
-        """Do nothing: a list can always be made."""
-
 
 @dataclass(frozen=True, slots=True)
-class CountSink:
+class CountSink(Sink):
     """Counts tuples and drops them."""
+
+    shows_rows: ClassVar[bool] = False
 
     lane: Lane = Lane.BUILT_IN
     reason: str = "native counter"
-
-    def check(self, operator: str) -> None:
-        """Do nothing: counting is always possible."""
 
 
 def list() -> ListSink:  # noqa: A001  (the public name is rel.list)

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar, Unpack, overload
+from typing import Any, TypeVar, Unpack, overload
 
-from rayelastic.connectors.description import OBJECTS
+from rayelastic.connectors.description import FileSink
 from rayelastic.connectors.files.columns import Columns
-from rayelastic.connectors.files.paths import Paths, check_writable, found_files, single
-from rayelastic.connectors.files.row_files import ReadFiles
+from rayelastic.connectors.files.paths import Paths, found_files, single
 from rayelastic.connectors.parquet.inference import is_hidden, parquet_source
+from rayelastic.connectors.row_files import ReadFiles
 from rayelastic.connectors.typed import Declared, SourceOf
-from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.schema import Schema
-from rayelastic.graph.spec.operator_spec import Lane, SinkDescription, SourceDescription
+from rayelastic.graph.spec.operator_spec import SinkDescription, SourceDescription
 
 __all__ = ["ParquetFiles", "ParquetSink", "parquet", "read_parquet"]
 
@@ -22,18 +21,10 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class ParquetSink:
+class ParquetSink(FileSink):
     """Writes Parquet: one file, or part files into a directory if the path has no suffix."""
 
-    refuses: ClassVar[frozenset[DataType]] = OBJECTS
-
-    path: str
-    lane: Lane = Lane.BUILT_IN
     reason: str = "Arrow batches to Parquet"
-
-    def check(self, operator: str) -> None:
-        """Raise SinkError if nothing can be written there."""
-        check_writable(self.path, operator)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
-from typing import ClassVar
 
-from rayelastic.connectors.description import OBJECTS
-from rayelastic.connectors.files.paths import check_writable
+from rayelastic.connectors.description import FileSink
 from rayelastic.errors import ErrorCode, SinkError
-from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.spec.operator_spec import Lane
 
 __all__ = ["GrowingSink"]
@@ -19,13 +16,10 @@ LONGEST_PERIOD = 86_400.0  # seconds; a table that grows once a day is no longer
 
 
 @dataclass(frozen=True, slots=True)
-class GrowingSink:
+class GrowingSink(FileSink):
     """Writes a folder of Parquet files while the job runs, a file per period."""
 
-    refuses: ClassVar[frozenset[DataType]] = OBJECTS
-
-    path: str
-    period: float
+    period: float = field(kw_only=True)
     lane: Lane = Lane.VECTORISED
     reason: str = "Arrow batches to Parquet files, one a period"
 
@@ -39,7 +33,7 @@ class GrowingSink:
                 hint="Name a folder",
                 code=ErrorCode.NOT_A_FOLDER,
             )
-        check_writable(self.path, operator)
+        FileSink.check(self, operator)
 
 
 def _check_seconds(period: object, operator: str) -> None:

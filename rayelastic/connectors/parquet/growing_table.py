@@ -9,18 +9,25 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-from rayelastic.connectors.output.formats import ParquetFormat
 from rayelastic.connectors.output.part_folder import PartFolder
+from rayelastic.connectors.parquet.writer import ParquetFormat
+from rayelastic.connectors.sink import NewSink, SinkOperator
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from rayelastic.connectors.output.record import BlobStore, Output, SinkContext
+    from rayelastic.connectors.parquet.growing import GrowingSink
     from rayelastic.graph.records.schema import Schema
 
 PART_ROWS = 1_000_000  # rows after which a file is written at once, because they are in memory
 JOIN_TIMEOUT = 5.0  # seconds for the current file
 DIGITS = 6  # of a part's number
+
+
+def growing_sink(new: NewSink, body: GrowingSink) -> SinkOperator:
+    """Make a sink that writes a file per period."""
+    return new.owned(GrowingTable(body.path, new.schema, body.period, new.context, by_epoch=new.past.by_epoch))
 
 
 class GrowingTable:

@@ -9,12 +9,12 @@ import re
 import urllib.parse
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from rayelastic.connectors.description import FileSource
 from rayelastic.connectors.files.casts import decoded
 from rayelastic.connectors.files.columns import check_columns, chosen_columns, renamed
 from rayelastic.connectors.files.locations import is_uri, readable, reading, shown_location
-from rayelastic.connectors.files.paths import expanded, has_splits
 from rayelastic.errors import ErrorCode, SchemaError
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.operator_spec import Lane
@@ -32,8 +32,10 @@ Constants = tuple[tuple[str, str | None], ...]  # (column, value) from the folde
 
 
 @dataclass(frozen=True, slots=True)
-class ParquetSource:
+class ParquetSource(FileSource[Any]):
     """Rows of Parquet files, through pyarrow's reader."""
+
+    kind: ClassVar[str] = "Parquet files"
 
     paths: tuple[str, ...]
     schema: Schema
@@ -43,14 +45,10 @@ class ParquetSource:
     lane: Lane = Lane.BUILT_IN
     reason: str = "pyarrow reader, native conversion"
 
-    def check(self, operator: str) -> None:
-        """Raise SourceError if a file is gone."""
-        expanded(self.paths, operator, directories=False)
-
     @property
-    def has_splits(self) -> bool:
-        """Whether each file has a watermark of its own."""
-        return has_splits(self.paths, self.time_ordered)
+    def restart_seconds(self) -> float:
+        """0: it can seek."""
+        return 0.0
 
     def constants_of(self, number: int) -> dict[str, str | None]:
         """Return the columns of a file that its folders name."""

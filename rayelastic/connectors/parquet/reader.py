@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from rayelastic.connectors.files.casts import cast_column
 from rayelastic.connectors.files.locations import FileIdentity, LocationError, readable, reading
+from rayelastic.connectors.source import BATCH_ROWS, BatchReader
 from rayelastic.errors import ErrorCode, SourceError, SourceLostError
 
 if TYPE_CHECKING:
@@ -18,39 +19,33 @@ if TYPE_CHECKING:
 
     from rayelastic.connectors.parquet.inference import ParquetSource
 
-__all__ = ["parquet_batches", "parquet_rows"]
+__all__ = ["ParquetReader"]
 
 
-def parquet_batches(body: ParquetSource, batch_rows: int, start: int = 0) -> Iterator[pa.RecordBatch | int]:
-    """Yield the rows of all files, one after the other; the number of each file precedes its batches.
-
-    Args:
-        body: The source.
-        batch_rows: The most rows of a batch.
-        start: The number of the first row. Earlier row groups aren't read.
+class ParquetReader(BatchReader):
+    """Reads Parquet files, one after the other, from any row on. Earlier row groups aren't read.
 
     Raises:
         SourceError: A file can't be read, or a value doesn't fit the schema.
     """
-    for number, path in enumerate(body.paths):
-        here = start and min(start, _rows_in(path))
-        start -= here
-        yield number
-        yield from _read_twice(path, body, body.constants_of(number), batch_rows, here)
 
+    def batches(self) -> Iterator[pa.RecordBatch | int]:
+        """Yield the rows of all files; the number of each file precedes its batches."""
+        body, start = self.body, self.start
+        for number, path in enumerate(body.paths):
+            here = start and min(start, _rows_in(path))
+            start -= here
+            yield number
+            yield from _read_twice(path, body, body.constants_of(number), here)
 
-def parquet_rows(body: ParquetSource, enough: int) -> int:
-    """Count the rows of all files by their footers, up to enough.
-
-    Raises:
-        SourceError: A file can't be read.
-    """
-    rows = 0
-    for path in body.paths:
-        if rows >= enough:
-            break
-        rows += _rows_in(path)
-    return rows
+    def reachable(self, position: int) -> int:
+        """Return the position, or the number of rows by the footers of the files."""
+        rows = 0
+        for path in self.body.paths:
+            if rows >= position:
+                break
+            rows += _rows_in(path)
+        return min(position, rows)
 
 
 def _rows_in(path: str) -> int:
@@ -62,13 +57,13 @@ def _rows_in(path: str) -> int:
 
 
 def _read_twice(
-    path: str, body: ParquetSource, constants: dict[str, str | None], batch_rows: int, start: int
+    path: str, body: ParquetSource, constants: dict[str, str | None], start: int
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a file. After a failure it tries once more; two failures show bad content."""
     rows, said = start, ""
     while True:
         try:
-            for batch in _file_batches(path, body, constants, batch_rows, rows):
+            for batch in _file_batches(path, body, constants, rows):
                 rows += batch.num_rows
                 yield batch
         except SourceLostError as error:
@@ -90,7 +85,7 @@ def _answers(path: str) -> bool:
 
 
 def _file_batches(
-    path: str, body: ParquetSource, constants: dict[str, str | None], batch_rows: int, start: int
+    path: str, body: ParquetSource, constants: dict[str, str | None], start: int
 ) -> Iterator[pa.RecordBatch]:
     from pyarrow.parquet import ParquetFile
 
@@ -102,7 +97,7 @@ def _file_batches(
         while first < len(sizes) and rows + sizes[first] <= start:
             rows += sizes[first]
             first += 1
-        for batch in file.iter_batches(batch_rows, row_groups=list(range(first, len(sizes))), columns=wanted):
+        for batch in file.iter_batches(BATCH_ROWS, row_groups=list(range(first, len(sizes))), columns=wanted):
             new = batch.slice(start - rows) if start > rows else batch
             rows += batch.num_rows
             if new.num_rows:

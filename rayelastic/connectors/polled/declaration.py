@@ -5,9 +5,10 @@ from __future__ import annotations
 import builtins
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, overload
 
-from rayelastic.connectors.typed import Declared, N, Plain, SourceOf, Value
+from rayelastic.connectors.description import Source
+from rayelastic.connectors.typed import Declared, N, Plain, Value
 from rayelastic.errors import ErrorCode, SourceError
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.records.shown import shown
@@ -55,8 +56,10 @@ class Partitions(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class PolledSource(SourceOf[T]):
+class PolledSource(Source[T]):
     """The result of `polled`: a user's object that the runtime polls."""
+
+    kind: ClassVar[str] = "what an object is asked for"
 
     source: Partitions = field(repr=False)
     schema: Schema

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import time
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from rayelastic.connectors.polled.declaration import PolledSource
 from rayelastic.errors import ErrorCode, SourceError
@@ -66,6 +66,8 @@ class _Ticking:
 @dataclass(frozen=True, slots=True)
 class IntervalSource(PolledSource[Any]):
     """The result of `interval`."""
+
+    kind: ClassVar[str] = "IntervalSource"
 
     source: Ticks
 

@@ -18,15 +18,19 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from rayelastic.connectors.problem import Problem
+from rayelastic.connectors.source import SourceOperator, native_feeder
 from rayelastic.errors import ErrorCode, SourceError, StateError
 from rayelastic.graph.records.shown import counted
 
 if TYPE_CHECKING:
+    from rayelastic import _native
     from rayelastic._native import ArrowFeeder
     from rayelastic.connectors.inputs import Input
     from rayelastic.connectors.polled.declaration import Partition, PolledSource
+    from rayelastic.graph.spec.operator_spec import OperatorSpec
 
-__all__ = ["Poller"]
+__all__ = ["Poller", "polled_source"]
 
 MOST_WAITING = 1000  # polls that are kept before emitted ones are removed
 LOOK = 1.0  # seconds between two listings of the partitions
@@ -62,6 +66,22 @@ class _Polled:
     left: int
     behind: Any
     last: bool = False
+
+
+def polled_source(spec: OperatorSpec, schema: _native.Schema, body: PolledSource[Any]) -> SourceOperator:
+    """Make a source that polls the user's object in a thread of its own."""
+    native, feeder = native_feeder(spec, schema)
+    problem = Problem()
+    poller = Poller(spec.name, body, feeder, problem.text)
+    return SourceOperator(
+        native,
+        feed=poller.feed,
+        seek=poller.seek,
+        position=poller.position,
+        watch=poller.watch,
+        stop=poller.stop,
+        problem=problem,
+    )
 
 
 class Poller:

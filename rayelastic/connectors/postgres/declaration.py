@@ -6,7 +6,7 @@ import importlib.util
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from rayelastic.connectors.description import OBJECTS, TREES
+from rayelastic.connectors.description import OBJECTS, TREES, Sink
 from rayelastic.errors import ErrorCode, SinkError
 from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.shown import shown
@@ -16,7 +16,7 @@ __all__ = ["PostgresSink", "postgres"]
 
 
 @dataclass(frozen=True, slots=True)
-class PostgresSink:
+class PostgresSink(Sink):
     """Appends rows to a table of PostgreSQL, epoch by epoch."""
 
     refuses: ClassVar[frozenset[DataType]] = OBJECTS | TREES

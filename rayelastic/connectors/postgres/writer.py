@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from rayelastic.connectors.output.record import BlobStore, Output, SinkContext
 from rayelastic.connectors.postgres.types import column_type
+from rayelastic.connectors.sink import NewSink, SinkOperator
 from rayelastic.errors import ErrorCode, SinkError, SinkLostError, SinkTakenError, StateError
 from rayelastic.graph.records.shown import counted
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from rayelastic.connectors.postgres.declaration import PostgresSink
     from rayelastic.graph.records.schema import Schema
 
-__all__ = ["PostgresTable"]
+__all__ = ["PostgresTable", "postgres_sink"]
 
 LOCATION = "postgres:"  # the prefix of the identity in an output's location
 CONNECT_TIMEOUT = 10  # seconds
@@ -42,6 +43,11 @@ CREATE TABLE IF NOT EXISTS rayelastic_moves (
     PRIMARY KEY (sink, parts)
 )
 """
+
+
+def postgres_sink(new: NewSink, body: PostgresSink) -> SinkOperator:
+    """Make a sink that writes to a table."""
+    return new.owned(PostgresTable(body, new.schema, new.context))
 
 
 class PostgresTable:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from rayelastic.connectors.description import Source
 from rayelastic.graph.spec.operator_spec import Lane
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ __all__ = ["IngestSource"]
 
 
 @dataclass(frozen=True, slots=True)
-class IngestSource:
+class IngestSource(Source[Any]):
     """Rows that a client pushes into the data port.
 
     Args:
@@ -23,6 +24,8 @@ class IngestSource:
         streams: Whether it is unbounded, and the client drops rows once a checkpoint has them.
         time_ordered: Whether the event times of a partition follow those of the one before.
     """
+
+    kind: ClassVar[str] = "rows that are pushed"
 
     schema: Schema
     reason: str
@@ -44,6 +47,3 @@ class IngestSource:
     def is_fed(self) -> bool:
         """Whether a client pushes its rows, which may not be able to wait."""
         return True
-
-    def check(self, operator: str) -> None:
-        """Do nothing: the driver has checked the client."""

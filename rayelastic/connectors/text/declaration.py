@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from rayelastic.connectors.description import FileSink, FileSource
 from rayelastic.connectors.files.byte_streams import check_encoding
-from rayelastic.connectors.files.paths import Paths, check_writable, expanded, has_splits, single
+from rayelastic.connectors.files.paths import Paths, expanded, single
+from rayelastic.errors import SinkError
 from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.records.shown import counted
@@ -16,8 +18,10 @@ __all__ = ["Text", "TextSink", "TextSource", "read_text", "text"]
 
 
 @dataclass(frozen=True, slots=True)
-class TextSource:
+class TextSource(FileSource[Any]):
     """Lines of UTF-8 text files, without their line ends, in the order of the paths."""
+
+    kind: ClassVar[str] = "text files"
 
     paths: tuple[str, ...]
     schema: Schema
@@ -26,33 +30,33 @@ class TextSource:
     lane: Lane = Lane.BUILT_IN
 
     @property
-    def has_splits(self) -> bool:
-        """Whether each file has a watermark of its own."""
-        return has_splits(self.paths, self.time_ordered)
-
-    @property
     def reason(self) -> str:
         """Describe the operator for `explain()`."""
         return f"native reader of {counted(len(self.paths), 'file')}"
 
-    def check(self, operator: str) -> None:
-        """Raise SourceError if a file is gone."""
-        expanded(self.paths, operator, directories=False)
+    @property
+    def restart_seconds(self) -> float:
+        """0: it can seek."""
+        return 0.0
 
 
 @dataclass(frozen=True, slots=True)
-class TextSink:
+class TextSink(FileSink):
     """Writes the one text of each tuple as a line: one file, or part files where the path has no suffix."""
 
     refuses: ClassVar[frozenset[DataType]] = frozenset(DataType) - {DataType.STRING}
 
-    path: str
     lane: Lane = Lane.VECTORISED
     reason: str = "Arrow batches to lines of text, in Python"
 
-    def check(self, operator: str) -> None:
-        """Raise SinkError if nothing can be written there."""
-        check_writable(self.path, operator)
+    def check_schema(self, schema: Schema) -> None:
+        """Raise SinkError unless there is one field, and it is a text."""
+        if len(schema.fields) != 1:
+            raise SinkError(
+                f"rel.text writes one field a line, and {schema.name} has {', '.join(schema.names)}",
+                hint="Map it to one str, or write rel.csv or rel.json",
+            )
+        FileSink.check_schema(self, schema)
 
 
 @dataclass(frozen=True, slots=True)

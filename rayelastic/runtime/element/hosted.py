@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from rayelastic import _native
 from rayelastic.compile import OperatorCode, PortsCode, PortsFunction
+from rayelastic.connectors.pushed.reader import PushedOperator
+from rayelastic.connectors.registry import sink_operator, source_operator
 from rayelastic.connectors.sink import Past, SinkOperator
-from rayelastic.connectors.sink_making import sink_operator
-from rayelastic.connectors.source import SourceOperator, source_operator
+from rayelastic.connectors.source import SourceOperator
 from rayelastic.errors import SinkError, SourceError, StateError
 from rayelastic.graph.operators.channels import Channels
 from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec
@@ -123,22 +124,22 @@ class HostedOperators:
     @property
     def is_fed(self) -> bool:
         """Whether clients push the rows of a source over connections."""
-        return any(source.ingest is not None for source in self.sources.values())
+        return any(isinstance(source, PushedOperator) for source in self.sources.values())
 
     def arrives(self, connection: socket.socket, hello: Hello) -> bool:
         """Take a connection that brings rows of a source; return whether it is one."""
         kind, _, name = hello.channel.partition(":")
         source = self.sources.get(name) if kind == "ingest" else None
-        if source is None or source.ingest is None:
+        if not isinstance(source, PushedOperator):
             return False
         source.ingest.serve(connection)
         return True
 
     def ingest(self, source: str) -> IngestServer:
         """Return the server of a source that is fed from outside."""
-        ingest = self.sources[source].ingest
-        assert ingest is not None
-        return ingest
+        pushed = self.sources[source]
+        assert isinstance(pushed, PushedOperator)
+        return pushed.ingest
 
     def build(self) -> None:
         """Make the native operators."""

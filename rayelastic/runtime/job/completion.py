@@ -11,11 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rayelastic.connectors.arrow.declaration import ArrowSink
-from rayelastic.connectors.call.declaration import CallSink, commits
-from rayelastic.connectors.memory.declaration import CountSink, ListSink
+from rayelastic.connectors.description import Sink
 from rayelastic.errors import PELostError, SinkError, is_outage
-from rayelastic.graph.spec.operator_spec import OperatorKind
 from rayelastic.runtime.element.failures import completion_failure, sink_failure
 from rayelastic.runtime.job.telemetry import Legacy
 
@@ -141,6 +138,4 @@ class Completion:
 
 def shows_rows(spec: OperatorSpec) -> bool:
     """Return whether an operator shows rows outside the job when a checkpoint is complete."""
-    if spec.kind is not OperatorKind.SINK or isinstance(spec.body, CountSink | ListSink | ArrowSink):
-        return False
-    return not isinstance(spec.body, CallSink) or commits(spec.body.function)
+    return isinstance(spec.body, Sink) and spec.body.shows_rows

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rayelastic.connectors.source import seconds_to_go_on
+from rayelastic.connectors.description import restart_seconds
 from rayelastic.graph.operators.aggregation import can_have_two_steps
 from rayelastic.graph.spec.operator_spec import OperatorKind, StateKind
 from rayelastic.plan.config import Regions
@@ -97,7 +97,7 @@ def region_level(
             restarts=apart,
             bounds={name: span_of(bounds) for name, bounds in replicas.items()},
             together=together,
-            going_on=max(map(seconds_to_go_on, sources_of(job)), default=0.0) if apart else 0.0,
+            going_on=max(map(restart_seconds, sources_of(job)), default=0.0) if apart else 0.0,
             in_steps=aggregates_for_two_steps(job),
         ),
         latency=LatencyAim(config.goal.p99, elasticity.region_target) if config.goal is not None else None,
@@ -145,7 +145,7 @@ def why_together(job: JobSpec, *, saves: bool) -> Reason | None:
         return Code.PLACED_BY_CONFIG()
     if alone := next((spec for spec in operators if spec.remembers), None):
         return Code.REMEMBERS(operator=alone.name, names=list(alone.remembers))
-    again = [source.name for source in sources_of(job) if math.isinf(seconds_to_go_on(source))]
+    again = [source.name for source in sources_of(job) if math.isinf(restart_seconds(source))]
     if again:
         return Code.CANT_SEEK(sources=again)
     return None if saves else Code.NO_CHECKPOINTS()

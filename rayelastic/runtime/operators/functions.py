@@ -42,7 +42,7 @@ def function_operator(spec: OperatorSpec) -> _native.Operator:
             )
         owner = loaded.owner
         operator = _native.Operator.compiled(
-            spec.name, loaded.address, loaded.flags, source, target, keyed, owner=owner
+            spec.name, loaded.address, loaded.flags, [source], [target], keyed, owner=owner
         )
         if code.state is None:
             operator = _native.Operator.answered(operator, answers(code))
@@ -75,7 +75,9 @@ def split_operator(spec: OperatorSpec) -> _native.Operator:
     if code.lane is Lane.COMPILED:
         loaded = load(code)
         numbers = native_schema(code.output_schema)
-        choice = _native.Operator.compiled(spec.name, loaded.address, loaded.flags, schema, numbers, owner=loaded.owner)
+        choice = _native.Operator.compiled(
+            spec.name, loaded.address, loaded.flags, [schema], [numbers], owner=loaded.owner
+        )
         return _native.Operator.choice(choice, body.ports)
     return _native.Operator.python_ports(
         spec.name, chosen(code.function, body.ports), [schema], [schema] * body.ports, [code.input_schema.tuple_type]
@@ -104,7 +106,7 @@ def inner_operator(name: str, code: CompiledFunction) -> _native.Operator:
     loaded = load(code)
     source, target = native_schema(code.input_schema), native_schema(code.output_schema)
     if code.lane is Lane.COMPILED:
-        return _native.Operator.compiled(name, loaded.address, loaded.flags, source, target, owner=loaded.owner)
+        return _native.Operator.compiled(name, loaded.address, loaded.flags, [source], [target], owner=loaded.owner)
     assert loaded.function is not None
     record = code.input_schema.tuple_type
     return _native.Operator.python(

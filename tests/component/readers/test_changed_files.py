@@ -19,6 +19,7 @@ from rayelastic import testing
 from rayelastic.connectors import source as sources
 from rayelastic.connectors.csv import reader as csv_batches
 from rayelastic.connectors.json import lines as json_text
+from rayelastic.connectors.parquet import reader as parquet
 from rayelastic.errors import JobFailedError, SourceError
 from tests.raising import raises
 
@@ -32,7 +33,7 @@ FORMS = ["text", "text.gz", "csv", "json", "parquet"]
 @pytest.fixture(autouse=True)
 def small_reads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sources, "FEEDER_BYTES", 1 << 18)
-    monkeypatch.setattr(sources, "BATCH_ROWS", 500)
+    monkeypatch.setattr(parquet, "BATCH_ROWS", 500)
     monkeypatch.setattr(json_text, "BLOCK_BYTES", 1 << 16)  # pyarrow reads several ahead
     monkeypatch.setattr(csv_batches, "BLOCK_BYTES", 1 << 16)
 

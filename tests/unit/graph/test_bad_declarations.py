@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pytest
 
-from rayelastic.connectors import declarations as connectors
+from rayelastic.connectors import registry as connectors
 from rayelastic.connectors.memory.declaration import rows as rows_source
 from rayelastic.errors import (
     DeclarationError,

@@ -24,7 +24,8 @@ import_all_of("rayelastic.plan")
 del sys.modules["numpy"]
 import_all_of("rayelastic.policy")
 
-from rayelastic.connectors import declarations as connectors
+from rayelastic.connectors.generate.declaration import sequence
+from rayelastic.connectors.memory.declaration import list as list_sink
 from rayelastic.fluent.topology import Topology
 from rayelastic.graph.operators import aggregates
 from rayelastic.plan.config import JobConfig
@@ -32,8 +33,8 @@ from rayelastic.plan.explain import explain
 from rayelastic.plan.fusion import plan_topology
 
 topology = Topology("t", compiler=None)
-numbers = topology.source(connectors.sequence(10), name="numbers")
-numbers.key_by("value").aggregate(name="counts", n=aggregates.count()).sink(connectors.list(), name="out")
+numbers = topology.source(sequence(10), name="numbers")
+numbers.key_by("value").aggregate(name="counts", n=aggregates.count()).sink(list_sink(), name="out")
 topology.validate(shipped=False)
 plan = plan_topology(topology, JobConfig(pes=2))
 assert plan.text() and explain(topology, plan)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from rayelastic.connectors import declarations as connectors
+from rayelastic.connectors import registry as connectors
 from rayelastic.connectors.memory.declaration import rows as rows_source
 from rayelastic.errors import DeclarationError, GraphError, SchemaError
 from rayelastic.fluent.stream import Stream

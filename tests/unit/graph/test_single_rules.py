@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import pyarrow as pa
 import pytest
 
-from rayelastic.connectors import declarations as connectors
+from rayelastic.connectors import registry as connectors
 from rayelastic.connectors.files.byte_streams import Content
 from rayelastic.connectors.memory.declaration import rows as rows_source
 from rayelastic.connectors.parquet.growing import LONGEST_PERIOD

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rayelastic.connectors import declarations as connectors
+from rayelastic.connectors import registry as connectors
 from rayelastic.connectors.arrow.declaration import ArrowSink
 from rayelastic.connectors.csv.declaration import CsvSink
 from rayelastic.connectors.memory.declaration import CountSink

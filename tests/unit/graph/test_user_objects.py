@@ -8,7 +8,7 @@ from unittest import mock
 
 import pytest
 
-from rayelastic.connectors import declarations as connectors
+from rayelastic.connectors import registry as connectors
 from rayelastic.connectors.memory.declaration import rows as rows_source
 from rayelastic.connectors.polled.declaration import polled
 from rayelastic.errors import DeclarationError, GraphError, SinkError, SourceError

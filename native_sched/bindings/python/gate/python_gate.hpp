@@ -7,6 +7,9 @@
 
 #include <Python.h>
 
+#include <memory>
+#include <utility>
+
 #include "rayelastic/engine/token.hpp"
 
 namespace rayelastic::python {
@@ -30,6 +33,15 @@ class GilScope {
   bool entered_ = false;
   PyGILState_STATE state_{};
 };
+
+// An object with Python references, which is destroyed with the GIL, or not at all once the interpreter is gone.
+template <class Object, class... Arguments>
+[[nodiscard]] std::shared_ptr<Object> make_with_references(Arguments&&... arguments) {
+  return std::shared_ptr<Object>(new Object(std::forward<Arguments>(arguments)...), [](Object* object) {
+    const GilScope gil;
+    if (gil) delete object;
+  });
+}
 
 // What makes a scheduler's Python token take and release the GIL.
 [[nodiscard]] ThreadHooks python_hooks() noexcept;

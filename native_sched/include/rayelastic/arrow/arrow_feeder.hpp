@@ -59,6 +59,6 @@ class ArrowFeeder {
 };
 
 // A source whose schema is the feeder's.
-[[nodiscard]] OperatorSpec make_arrow_source(std::string name, std::shared_ptr<ArrowFeeder> feeder);
+[[nodiscard]] std::shared_ptr<Operator> make_arrow_source(std::string name, std::shared_ptr<ArrowFeeder> feeder);
 
 }  // namespace rayelastic

@@ -15,10 +15,11 @@ namespace rayelastic {
 using ArrowConsumer = int (*)(void* user, ArrowArray* array, ArrowSchema* schema, char* error, std::size_t error_size);
 
 // Calls consume(user, ...) for each `batch_rows` rows, and for the rest when the input ends; never for nothing.
-[[nodiscard]] OperatorSpec make_arrow_sink(std::string name, std::shared_ptr<const Schema> input, ArrowConsumer consume,
-                                           std::shared_ptr<void> user, std::size_t batch_rows);
+[[nodiscard]] std::shared_ptr<Operator> make_arrow_sink(std::string name, std::shared_ptr<const Schema> input, ArrowConsumer consume,
+                                                        std::shared_ptr<void> user, std::size_t batch_rows);
 
-// Has such a sink hand over the rows that it has gathered so far, at once. It has to be held, or to have ended. Why that failed, or empty.
-[[nodiscard]] std::string flush_arrow_sink(const OperatorSpec& sink);
+// Has such a sink hand over the rows that it has gathered so far, at once; nothing for other operators. It has to be held, or to have ended.
+// Why that failed, or empty.
+[[nodiscard]] std::string flush_arrow_sink(Operator& op);
 
 }  // namespace rayelastic

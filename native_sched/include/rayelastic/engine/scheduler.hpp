@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "rayelastic/engine/latency.hpp"
 #include "rayelastic/engine/token.hpp"
 #include "rayelastic/operator/operator.hpp"
 #include "rayelastic/record/chunk.hpp"
@@ -46,6 +47,15 @@ struct SchedulerOptions {
   std::vector<int> cpus = {};  // scheduler thread i runs on cpus[i % size] alone, e.g. ordered by NUMA node; empty: anywhere
   bool deep_copy = false;      // queues copy texts too, as the papers' engine did: for benchmarks alone
   ThreadHooks hooks = {};      // see token.hpp
+};
+
+// How a scheduler runs one of its operators.
+struct Placement {
+  ThreadingModel model = ThreadingModel::Manual;
+  std::uint64_t skip = 0;                                      // of a source: so many records were submitted before a restart, and aren't again
+  std::optional<std::chrono::nanoseconds> time_marks = {};     // of a source: it marks the time in its stream at most once a period
+  std::shared_ptr<LatencyCounts> latency = {};                 // how long the time marks that arrive here were under way
+  WallClock clock = wall_clock;
 };
 
 // What shall be. Operators that are not named keep their model. Sources have a thread of their own whatever is asked.
@@ -174,8 +184,8 @@ class Scheduler {
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
 
-  // Throws std::invalid_argument, naming the operator, when the specification contradicts itself.
-  OperatorId add_operator(OperatorSpec spec);
+  // Throws std::invalid_argument, naming the operator, when what it says of itself contradicts itself.
+  OperatorId add_operator(std::shared_ptr<Operator> op, Placement placement = {});
   // Throws std::invalid_argument for unknown operators or ports, a source as target, a sink as origin, or records of different size.
   // feedback: this edge closes a loop. It never makes its producer wait (SchedulerOptions::loop_bytes); the operator that it leads to,
   // the head of the loop, takes nothing new while what goes round doesn't fit into its queue, and is final when its other edges are
@@ -186,7 +196,7 @@ class Scheduler {
   [[nodiscard]] unsigned minimum_threads() const;
 
   // Starts all threads. Throws std::invalid_argument for a cycle without feedback edge, a loop with a second entry, loop or
-  // conjunctive operator inside, a port that nothing feeds, or an unknown operator in `desired`; std::system_error when threads can't be had. `desired.models` goes before OperatorSpec::model.
+  // conjunctive operator inside, a port that nothing feeds, or an unknown operator in `desired`; std::system_error when threads can't be had. `desired.models` goes before Placement::model.
   void start(const Desired& desired);
   // Idempotent, on a live PE; waits up to 50 ms for the change to happen, then answers with what is in force.
   InForce apply(const Desired& desired);
@@ -208,8 +218,8 @@ class Scheduler {
   // upstream ones first, for one that is in the middle of a call has to get rid of its output. Waits up to `patience`. Call without the
   // GIL. Throws std::invalid_argument for an unknown operator, std::logic_error before the start.
   [[nodiscard]] std::string hold(const std::vector<OperatorId>& ids, bool drain, std::chrono::nanoseconds patience);
-  // Has an operator that is held take into its state what producers took in part since the last mark (OperatorSpec::partial). Empty when
-  // done; otherwise why not. Waits up to `patience` for a producer that is at it. Throws StateError as OperatorSpec::settle does.
+  // Has an operator that is held take into its state what producers took in part since the last mark (Operator::takes_partial_runs). Empty when
+  // done; otherwise why not. Waits up to `patience` for a producer that is at it. Throws StateError as Operator::settle does.
   [[nodiscard]] std::string take_in_parts(OperatorId id, std::chrono::nanoseconds patience);
   // All go on. Idempotent; a stop does it too. finish = false, after end_source of every source: as for stop.
   void release(bool finish = true);
@@ -238,7 +248,7 @@ class Scheduler {
   // Marks up to that one mean nothing any more, nobody waits for them, and who is held at one goes on. Any thread, at any time.
   void abandon_epochs(std::int64_t epoch);
 
-  // Soon calls an operator that takes commands (OperatorSpec::commanded) with a Command mark, after what waits at its port, as long as it
+  // Soon calls an operator that takes commands (Operator::takes_commands) with a Command mark, after what waits at its port, as long as it
   // isn't final. Returns at once.
   void poke(OperatorId id);
   // drain: sources end, what is under way is processed, then threads end; otherwise what is under way is dropped. Blocks until

@@ -135,7 +135,7 @@ struct Tap {
   std::optional<Mark> watermark = {};    // the last one
 };
 
-[[nodiscard]] OperatorSpec make_gather(std::shared_ptr<Gather> gather);
-[[nodiscard]] OperatorSpec make_tap(std::string name, std::shared_ptr<const Schema> schema, std::shared_ptr<Tap> tap);
+[[nodiscard]] std::shared_ptr<Operator> make_gather(std::shared_ptr<Gather> gather);
+[[nodiscard]] std::shared_ptr<Operator> make_tap(std::string name, std::shared_ptr<const Schema> schema, std::shared_ptr<Tap> tap);
 
 }  // namespace rayelastic

@@ -213,7 +213,7 @@ class Link {
 
 // The two ends as operators. link_out is a sink that gathers runs into frames; link_in a source with a thread of its own (P08).
 // A failing link fails its operator with a text that names edge, peer and what was seen.
-[[nodiscard]] OperatorSpec link_out(std::string name, std::shared_ptr<const Schema> schema, std::shared_ptr<Link> link);
-[[nodiscard]] OperatorSpec link_in(std::string name, std::shared_ptr<const Schema> schema, std::shared_ptr<Link> link);
+[[nodiscard]] std::shared_ptr<Operator> link_out(std::string name, std::shared_ptr<const Schema> schema, std::shared_ptr<Link> link);
+[[nodiscard]] std::shared_ptr<Operator> link_in(std::string name, std::shared_ptr<const Schema> schema, std::shared_ptr<Link> link);
 
 }  // namespace rayelastic

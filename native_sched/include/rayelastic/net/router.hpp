@@ -200,6 +200,6 @@ class Router {
 };
 
 // An operator that runs it: one output port for each local target, a sink if there is none.
-[[nodiscard]] OperatorSpec make_router(std::shared_ptr<Router> router);
+[[nodiscard]] std::shared_ptr<Operator> make_router(std::shared_ptr<Router> router);
 
 }  // namespace rayelastic

@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "rayelastic/abi.h"
@@ -31,7 +32,7 @@ struct Run {
 // file, the records behind it are (splits.hpp). Turn ends a part of a stream that goes through
 // several channels and shall come out in order (channels.hpp). The last two never leave a PE: Probe goes round a loop and finds out
 // whether the loop is empty, Command tells an operator that somebody wants something of it.
-enum class MarkKind : std::uint8_t { Split, Watermark, Epoch, Flush, Time, Turn, Final, Probe, Command };
+enum class MarkKind : std::uint8_t { Split, Watermark, Barrier, Flush, Time, Turn, Final, Probe, Command };
 
 struct Mark {
   constexpr Mark(MarkKind of = MarkKind::Final, std::int64_t what = 0, std::uint32_t by = 0) noexcept : kind(of), edge(by), value(what) {}
@@ -73,43 +74,101 @@ struct Demand {
 // first; a function that takes whole runs makes more of longer ones.
 enum class CalledFor : std::uint8_t { Unknown, Record, Run };
 
-// An operator as the scheduler runs it.
-struct OperatorSpec {
-  std::string name = {};
-  rel_process process = nullptr;
-  std::uint32_t flags = 0;                    // rel_flags
-  std::shared_ptr<void> state = {};           // handed to process as it is, unless REL_KEYED
-  std::shared_ptr<const Schema> input = {};   // of input port 0; null for sources
-  std::shared_ptr<const Schema> output = {};  // of output port 0; null for sinks
-  std::shared_ptr<KeyedState> keyed = {};     // with REL_KEYED
-  std::shared_ptr<StateTable> store = {};     // what it keeps, for those who move and count it; `keyed` if nothing is said
-  std::uint64_t skip = 0;                     // of a source: so many records were submitted before a restart, and aren't again
-  void (*interrupt)(void* state) = nullptr;   // unblocks a process call that waits; called from any thread, once, at stop
-  // Called for each mark but Final and Probe, between two runs, before it goes on downstream; false: it goes no further.
-  bool (*marked)(void* state, Mark mark, rel_context* context) = nullptr;
-  std::shared_ptr<const Recovery> recovery = {};  // goes on behind a record that the function fails on; null: the failure is reported
-  bool tells_others = false;                      // of the end of its stream, also where that isn't at its end: it goes on elsewhere
-  // Whether it will still give something for what it has taken, when it is poked; any thread asks. Who drains it waits for that.
-  bool (*pending)(void* state) = nullptr;
-  // Of an operator to which the order of records between two marks is nothing: takes in a run beside `process`, at the same time, in a
-  // part of the state that is its own. Called by a producer who finds a queue full, and never while a mark is on its way from there: so
-  // `marked`, and `process` at the end, have what it took, and nobody is in it. Negative: REL_FAILED(index), and why in `problem`.
-  std::int64_t (*partial)(const void* in, std::int64_t n, void* state, std::string& problem) = nullptr;
-  bool (*has_partial_room)(void* state) = nullptr;  // asked before; no: not until the next mark
-  // To be called by whoever reads the state without a mark, with the operator held and nobody in `partial`: everything is held, or by
-  // Scheduler::take_in_parts. Throws StateError; the operator fails then at its next call.
-  void (*settle)(void* state) = nullptr;
-  // It keeps nothing and sends no marks: `process` may be called by several threads, each with a context of its own.
-  bool reentrant = false;
-  CalledFor called_for = CalledFor::Unknown;
-  bool commanded = false;  // Scheduler::poke may send it Command marks
-  ThreadingModel model = ThreadingModel::Manual;
-  std::vector<std::shared_ptr<const Schema>> further_inputs = {};   // of input ports 1, 2, ...
-  std::vector<std::shared_ptr<const Schema>> further_outputs = {};  // of output ports 1, 2, ...: written to by rel_emit
-  // The firing rule. Empty: disjunctive, called with a run of any port (rel_port). Else conjunctive, one demand for each input port:
-  // called when all have what they want (rel_staged). Such an operator always has queues, and passes on no marks but the final one.
-  std::vector<Demand> demands = {};
-  std::shared_ptr<Stages> stages = {};  // where they wait; null: in the engine's own
+using Schemas = std::vector<std::shared_ptr<const Schema>>;
+
+// An operator: what it is called for, and its state as members. Each kind is a class that derives from this one; the scheduler calls its methods
+// and asks nobody which kind it is.
+//
+// Threads: one thread at a time is in an operator, whichever that is, but for the methods under "any thread".
+// Results: `process`, `on_watermark`, `on_port_end` and `finish` leave records in `out`, which has room for `capacity`, and return how many;
+//   REL_STOPPED and REL_FAILED(i) as rel_process does (abi.h). More goes out by rel_context::flush and emit.
+class Operator {
+ public:
+  Operator(std::string name, Schemas inputs, Schemas outputs, std::uint32_t flags = 0)
+      : name_(std::move(name)), inputs_(std::move(inputs)), outputs_(std::move(outputs)), flags_(flags) {}
+  virtual ~Operator() = default;
+  Operator(const Operator&) = delete;
+  Operator& operator=(const Operator&) = delete;
+
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  // Of the ports; no inputs: a source, no outputs: a sink.
+  [[nodiscard]] const Schemas& inputs() const noexcept { return inputs_; }
+  [[nodiscard]] const Schemas& outputs() const noexcept { return outputs_; }
+  [[nodiscard]] std::uint32_t flags() const noexcept { return flags_; }  // rel_flags
+  [[nodiscard]] bool has_any(std::uint32_t flags) const noexcept { return (flags_ & flags) != 0; }
+
+  // --- calls
+  // A run of one input port (rel_context::port), or the runs of a firing; a source emits what it has, in = null and n = 0.
+  [[nodiscard]] virtual std::int64_t process(const std::byte* in, std::int64_t n, std::byte* out, std::int64_t capacity,
+                                             rel_context* context) = 0;
+  // With REL_ON_WATERMARK: its watermark has advanced to this one, which the operator passes on itself, if at all.
+  [[nodiscard]] virtual std::int64_t on_watermark(std::int64_t /*watermark*/, std::byte* out, std::int64_t capacity, rel_context* context) {
+    return process(nullptr, 0, out, capacity, context);
+  }
+  // With REL_ON_PORT_END: an input port has ended (rel_context::port), and another hasn't.
+  [[nodiscard]] virtual std::int64_t on_port_end(std::byte* out, std::int64_t capacity, rel_context* context) {
+    return process(nullptr, 0, out, capacity, context);
+  }
+  // With REL_ON_FINISH: all inputs have ended.
+  [[nodiscard]] virtual std::int64_t finish(std::byte* out, std::int64_t capacity, rel_context* context) {
+    return on_watermark(kEndOfTime, out, capacity, context);
+  }
+  // A mark has come, but Final, Probe and Command, and no watermark with REL_ON_WATERMARK. False: it goes no further.
+  [[nodiscard]] virtual bool on_mark(Mark /*mark*/, rel_context* /*context*/) { return true; }
+  // The barrier of a checkpoint has come by all edges: what is processed by now belongs to the checkpoint. Likewise.
+  [[nodiscard]] virtual bool on_barrier(std::int64_t checkpoint, rel_context* context) {
+    return on_mark({MarkKind::Barrier, checkpoint}, context);
+  }
+  // Scheduler::poke; only if takes_commands().
+  virtual void on_command(rel_context* /*context*/) {}
+
+  // --- partial runs: a producer that finds the queue full has the operator process a run beside `process`, in a part of the state of its own.
+  // Only for operators to which the order of records between two marks is nothing. Never called while a mark is under way from there, so
+  // on_mark and finish find what it processed, and nobody in it.
+  [[nodiscard]] virtual bool takes_partial_runs() const { return false; }
+  // n, or REL_FAILED(i) and the reason in `problem`.
+  [[nodiscard]] virtual std::int64_t process_partial(const std::byte* /*in*/, std::int64_t /*n*/, std::string& /*problem*/) { return 0; }
+  // No: not until the next mark.
+  [[nodiscard]] virtual bool has_partial_room() const { return false; }
+  // Merges it into the state, for whoever reads that without a mark, with the operator held. Throws StateError; the next call fails then.
+  virtual void settle() {}
+
+  // --- any thread
+  // Unblocks a call that waits; called once, at the stop.
+  virtual void interrupt() {}
+  // Whether it will emit more for what it has received, when it is poked: a drain waits for that.
+  [[nodiscard]] virtual bool has_pending() const { return false; }
+  // Null: it keeps nothing that is moved, counted or saved.
+  [[nodiscard]] virtual StateTable* state() { return nullptr; }
+
+  // --- traits
+  // The firing rule. Empty: disjunctive, called with a run of any port. Else conjunctive, one demand for each input port: called when all have
+  // what they want (rel_staged). Such an operator always has queues, and passes on no marks but the final one.
+  [[nodiscard]] virtual const std::vector<Demand>& demands() const {
+    static const std::vector<Demand> kNone;
+    return kNone;
+  }
+  // Where the records of a conjunctive operator wait; null: in the engine's own.
+  [[nodiscard]] virtual Stages* stages() { return nullptr; }
+  // Replaces the result of a record that the function fails on; null: the failure is reported.
+  [[nodiscard]] virtual const Recovery* recovery() const { return nullptr; }
+  // What rel_keep_text writes to.
+  [[nodiscard]] virtual KeyedState* keyed_state() { return nullptr; }
+  [[nodiscard]] virtual bool takes_commands() const { return false; }
+  // `finish` is called also where its stream isn't at its end but continues elsewhere, because it announces the end to others.
+  [[nodiscard]] virtual bool announces_end() const { return false; }
+  // It keeps nothing and sends no marks: several threads may call `process`, each with a context of its own.
+  [[nodiscard]] virtual bool is_reentrant() const { return false; }
+  [[nodiscard]] virtual CalledFor called_for() const { return CalledFor::Unknown; }
+  // Whether runs are to be no longer than longest_run(), which is asked before each.
+  [[nodiscard]] virtual bool bounds_runs() const { return false; }
+  [[nodiscard]] virtual std::size_t longest_run() const { return SIZE_MAX; }
+
+ private:
+  const std::string name_;
+  const Schemas inputs_;
+  const Schemas outputs_;
+  const std::uint32_t flags_;
 };
 
 }  // namespace rayelastic
@@ -146,8 +205,6 @@ struct rel_context {
   virtual void count(rayelastic::Tally /*what*/, std::int64_t /*n*/) {}
   // What rel_kept does.
   virtual void kept(std::int64_t /*n*/) {}
-  // OperatorSpec::state, also where `state` is slots.
-  [[nodiscard]] virtual void* own_state() const { return nullptr; }
   // What rel_watermark does; a call with n = 0 is then the last one.
   [[nodiscard]] virtual std::int64_t watermark() const { return rayelastic::kEndOfTime; }
   [[nodiscard]] virtual bool stopping() const = 0;

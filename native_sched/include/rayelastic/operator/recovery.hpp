@@ -39,15 +39,15 @@ class Recovery {
   [[nodiscard]] Answers& answers() const noexcept { return *answers_; }
   // Ends the call; what a rel_process returns, REL_FAILED if there is no answer for a record. Whatever comes of it, the output of the
   // records before goes out. `out` may be `in`.
-  [[nodiscard]] std::int64_t go_on(const OperatorSpec& spec, Call call, rel_context* context) const;
+  [[nodiscard]] std::int64_t go_on(Operator& op, Call call, rel_context* context) const;
 
  private:
   const std::shared_ptr<Answers> answers_;
   mutable std::mutex mutex_;  // held throughout go_on: a reentrant function may fail in several threads
 };
 
-// Adds it to an operator. `inner`: a function of one input and one output port, without state of keys; the same for the same input, so
-// that it may be called twice. Throws std::invalid_argument for another.
-[[nodiscard]] OperatorSpec make_recovering(OperatorSpec inner, std::shared_ptr<Answers> answers);
+// The same operator with a recovery. `inner`: a function of one input and one output port, without keyed state; the same for the same input,
+// because it may be called twice. Throws std::invalid_argument for another.
+[[nodiscard]] std::shared_ptr<Operator> make_recovering(const Operator& inner, std::shared_ptr<Answers> answers);
 
 }  // namespace rayelastic

@@ -3,13 +3,15 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 
 #include "rayelastic/operator/operator.hpp"
 #include "rayelastic/state/keyless_state.hpp"
 
 namespace rayelastic {
 
-// Makes the stages of an operator whose inputs and demands are set, and its table of them and of `own`, what it keeps besides (null: nothing).
-void keep_stages(OperatorSpec& spec, std::shared_ptr<KeylessState> own);
+// The stages of an operator with these input ports, and the table of them and of `own`, what it keeps besides (null: nothing).
+[[nodiscard]] std::pair<std::shared_ptr<Stages>, std::shared_ptr<StateTable>> make_stages(const Schemas& ports,
+                                                                                         std::shared_ptr<KeylessState> own);
 
 }  // namespace rayelastic

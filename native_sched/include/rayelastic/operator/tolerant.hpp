@@ -16,6 +16,7 @@ using Explain = std::function<std::string(const std::byte* record)>;
 // `inner`: of one input and one output port, no source, sink or Python function. Its function has to be the same for the same input
 // but for its state. letters: of the last output port, see DeadLetters; null: failed tuples are left out.
 // Throws std::invalid_argument for what can't be made tolerant.
-[[nodiscard]] OperatorSpec make_tolerant(OperatorSpec inner, std::shared_ptr<const Schema> letters, Explain explain);
+[[nodiscard]] std::shared_ptr<Operator> make_tolerant(const std::shared_ptr<Operator>& inner, std::shared_ptr<const Schema> letters,
+                                                      Explain explain);
 
 }  // namespace rayelastic

@@ -11,7 +11,7 @@
 namespace rayelastic {
 
 // `counter` may be read by any thread at any time.
-[[nodiscard]] OperatorSpec make_count_sink(std::string name, std::shared_ptr<const Schema> input,
+[[nodiscard]] std::shared_ptr<Operator> make_count_sink(std::string name, std::shared_ptr<const Schema> input,
                                            std::shared_ptr<std::atomic<std::int64_t>> counter);
 
 }  // namespace rayelastic

@@ -15,11 +15,11 @@ namespace rayelastic {
 
 // Passes records on at so many a second on average, evenly, as Schedule says; in parts of what is due in 10 ms, so that a fast one doesn't
 // wait for each.
-[[nodiscard]] OperatorSpec make_throttle(std::string name, std::shared_ptr<const Schema> schema, double per_second);
+[[nodiscard]] std::shared_ptr<Operator> make_throttle(std::string name, std::shared_ptr<const Schema> schema, double per_second);
 
 // Passes everything on, records and marks, so long after it came. Keeps at most `most` records meanwhile. Somebody has to poke it now and
 // then (Scheduler::poke): what is due goes out then, or when something else comes; at the end it waits itself.
-[[nodiscard]] OperatorSpec make_delay(std::string name, std::shared_ptr<const Schema> schema, std::chrono::nanoseconds delay,
+[[nodiscard]] std::shared_ptr<Operator> make_delay(std::string name, std::shared_ptr<const Schema> schema, std::chrono::nanoseconds delay,
                                       std::size_t most);
 
 }  // namespace rayelastic

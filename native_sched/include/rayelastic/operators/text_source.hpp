@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,12 +43,12 @@ struct TextPlace {
 };
 
 // `output` has one string field. A file that can't be read while running fails the operator, naming the file.
-[[nodiscard]] OperatorSpec make_text_source(std::string name, std::shared_ptr<const Schema> output, TextFiles files,
+[[nodiscard]] std::shared_ptr<Operator> make_text_source(std::string name, std::shared_ptr<const Schema> output, TextFiles files,
                                             std::size_t chunk_bytes = kTextChunkBytes);
 
 // Of such an operator, while it is held: the last place in front of where it is that can be sought, at most a chunk away.
-[[nodiscard]] TextPlace text_place(const OperatorSpec& source);
+[[nodiscard]] std::optional<TextPlace> text_place(const Operator& source);
 // Has such an operator begin at a place, before it starts. It gives the lines behind it.
-void seek_text(const OperatorSpec& source, const TextPlace& place);
+void seek_text(Operator& source, const TextPlace& place);
 
 }  // namespace rayelastic

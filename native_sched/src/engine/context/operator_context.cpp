@@ -7,8 +7,6 @@
 
 #include "engine/context/port.hpp"
 #include "rayelastic/operator/recovery.hpp"
-#include "rayelastic/state/keyed_state.hpp"
-#include "rayelastic/state/state_table.hpp"
 
 namespace rayelastic {
 
@@ -17,44 +15,42 @@ namespace {
 constexpr std::size_t kMinRunRecords = 64;
 constexpr std::size_t kAlignment = 64;
 
-std::size_t size_of_records(const std::shared_ptr<const Schema>& schema) { return schema == nullptr ? 0 : schema->record_size(); }
+std::size_t size_of_records(const Schemas& ports) { return ports.empty() ? 0 : ports.front()->record_size(); }
 
 // A firing has no more records of a port than an output run has room for.
-std::size_t run_capacity(const SchedulerOptions& options, const OperatorSpec& spec) {
-  const std::size_t stride = size_of_records(spec.output);
+std::size_t run_capacity(const SchedulerOptions& options, const Operator& op) {
+  const std::size_t stride = size_of_records(op.outputs());
   const std::size_t fitting = stride == 0 ? options.run_records : options.run_bytes / stride;
   std::size_t capacity = std::max(std::min(options.run_records, fitting), kMinRunRecords);
-  for (const Demand& demand : spec.demands) capacity = std::max(capacity, static_cast<std::size_t>(demand.count));
+  for (const Demand& demand : op.demands()) capacity = std::max(capacity, static_cast<std::size_t>(demand.count));
   return capacity;
 }
 
 }  // namespace
 
-OperatorContext::OperatorContext(OperatorId id, const OperatorSpec& spec, Engine& engine)
-    : process_(spec.process),
-      state_(spec.state.get()),
+OperatorContext::OperatorContext(OperatorId id, std::shared_ptr<Operator> op, const Placement& placement, Engine& engine)
+    : op_(*op),
       engine_(engine),
-      in_stride_(size_of_records(spec.input)),
-      out_stride_(size_of_records(spec.output)),
-      capacity_(run_capacity(engine.options, spec)),
+      in_stride_(size_of_records(op_.inputs())),
+      out_stride_(size_of_records(op_.outputs())),
+      capacity_(run_capacity(engine.options, op_)),
       number_(static_cast<std::uint32_t>(id)),
-      in_place_((spec.flags & REL_IN_PLACE) != 0 && in_stride_ == out_stride_),
-      text_out_(spec.output != nullptr && spec.output->has_text()),
-      needs_token_((spec.flags & REL_NEEDS_TOKEN) != 0),
-      always_beside_((spec.flags & REL_BESIDE_TOKEN) != 0),
-      keyed_((spec.flags & REL_KEYED) != 0),
-      one_by_one_(keyed_ && spec.keyed->looks_for_changes()),
-      pickles_(needs_token_ && spec.store != nullptr),
-      source_((spec.flags & REL_SOURCE) != 0),
-      paced_(spec.output != nullptr && spec.demands.empty() && (spec.flags & (REL_ONE_TO_ONE | REL_FILTER)) == 0),
-      whole_(!keyed_ && !pickles_ && !paced_),
-      skip_(spec.skip),
-      slots_(keyed_ ? capacity_ : 0),
+      in_place_(op_.has_any(REL_IN_PLACE) && in_stride_ == out_stride_),
+      text_out_(!op_.outputs().empty() && op_.outputs().front()->has_text()),
+      needs_token_(op_.has_any(REL_NEEDS_TOKEN)),
+      always_beside_(op_.has_any(REL_BESIDE_TOKEN)),
+      bounded_(op_.bounds_runs()),
+      source_(op_.has_any(REL_SOURCE)),
+      paced_(!op_.outputs().empty() && op_.demands().empty() && !op_.has_any(REL_ONE_TO_ONE | REL_FILTER)),
+      whole_(!bounded_ && !paced_),
+      skip_(placement.skip),
       id_(id),
-      spec_(spec) {
+      owner_(std::move(op)),
+      placement_(placement) {
   if (out_stride_ > 0) renew_buffer();
   if (paced_) pace_ = std::make_unique<WorkMeter>(std::chrono::nanoseconds{}, capacity_);
-  for (const auto& schema : spec_.further_outputs) further_outputs_.emplace_back(schema->record_size(), schema->has_text());
+  for (std::size_t port = 1; port < op_.outputs().size(); ++port)
+    further_outputs_.emplace_back(op_.outputs()[port]->record_size(), op_.outputs()[port]->has_text());
 }
 
 void OperatorContext::add_consumer(std::size_t output, Port* port, std::uint32_t edge, Place place) {
@@ -73,7 +69,7 @@ void OperatorContext::keep_way() {
 Port* OperatorContext::next_port(bool bounded) const noexcept {
   const OperatorContext* at = this;
   for (;;) {
-    if (bounded && (at->spec_.flags & (REL_ONE_TO_ONE | REL_FILTER)) == 0) return nullptr;
+    if (bounded && !at->op_.has_any(REL_ONE_TO_ONE | REL_FILTER)) return nullptr;
     Port* const port = at->only_;
     if (port == nullptr) return nullptr;
     at = port->manual_target();
@@ -82,8 +78,7 @@ Port* OperatorContext::next_port(bool bounded) const noexcept {
 }
 
 const std::shared_ptr<const Schema>& OperatorContext::schema(std::size_t input) const noexcept {
-  const std::size_t port = junction_ == nullptr ? 0 : junction_->input(input).port;
-  return port == 0 ? spec_.input : spec_.further_inputs[port - 1];
+  return op_.inputs()[junction_ == nullptr ? 0 : junction_->input(input).port];
 }
 
 // The buffer went on with its records: another one.
@@ -161,9 +156,9 @@ bool OperatorContext::step_whole(Run& run, bool token_held, OperatorContext*& ne
 
 // Longer inputs are split, so that a function always has capacity >= n; a call in place or without output needs no buffer.
 bool OperatorContext::step_in_parts(EngineThread& thread, Run& run, bool in_place, bool token_held, OperatorContext*& next) {
-  std::size_t longest = one_by_one_ ? 1 : (in_place || out_stride_ == 0) && !keyed_ ? run.count : capacity_;
-  if (pickles_) [[unlikely]]
-    longest = std::min(longest, spec_.store->longest_run());
+  std::size_t longest = in_place || out_stride_ == 0 ? run.count : capacity_;
+  if (bounded_) [[unlikely]]
+    longest = std::min(longest, op_.longest_run());
   for (std::size_t done = 0;;) {
     const std::size_t count = std::min(longest, run.count - done);
     input_ = {run.records + done * in_stride_, count, in_stride_, run.chunks, in_place ? run.home : nullptr};
@@ -268,7 +263,7 @@ std::int64_t OperatorContext::call(std::byte* out, std::int64_t capacity, bool t
   if (in_token_) leave_token();
   if (produced >= 0 && produced <= capacity) [[likely]]
     return produced;
-  if (produced < 0 && produced != REL_STOPPED && spec_.recovery != nullptr && message_.empty()) {
+  if (produced < 0 && produced != REL_STOPPED && op_.recovery() != nullptr && message_.empty()) {
     produced = recover(-1 - produced, sent, out, capacity);
     if (produced >= 0) return produced;
   }
@@ -282,12 +277,14 @@ std::int64_t OperatorContext::call(std::byte* out, std::int64_t capacity, bool t
 }
 
 // A call without input: of a source, or at the end of the input.
-bool OperatorContext::call_and_submit() {
+bool OperatorContext::call_and_submit(Occasion occasion) {
   EngineThread& thread = *current_thread;
   const Doing doing(thread, number_);
   input_ = {nullptr, 0, in_stride_, {}};
   const bool paced = paced_ && begin_paced(thread);
+  occasion_ = occasion;
   const bool ok = call_once();
+  occasion_ = Occasion::Records;
   if (paced) end_paced(thread);
   return ok;
 }
@@ -295,7 +292,7 @@ bool OperatorContext::call_and_submit() {
 // With the input that there is, in the operator's own output buffer.
 bool OperatorContext::call_once() {
   if (home_ && !home_->is_unique() && !try_renew_buffer(false)) return false;
-  const std::int64_t produced = call(buffer_, static_cast<std::int64_t>(spec_.demands.empty() ? output_run(0) : capacity_), false);
+  const std::int64_t produced = call(buffer_, static_cast<std::int64_t>(op_.demands().empty() ? output_run(0) : capacity_), false);
   if (produced < 0) return false;
   const bool ok = submit(buffer_, static_cast<std::size_t>(produced));
   end_call();
@@ -306,20 +303,15 @@ bool OperatorContext::call_once() {
 std::int64_t OperatorContext::process(std::byte* out, std::int64_t capacity) {
   constexpr std::int64_t kNoRecord = REL_FAILED(INT64_MAX - 1);
   try {
-    void* state = state_;
-    if (keyed_) {
-      spec_.keyed->begin_run(watermark_, input_.count);
-      spec_.keyed->lookup(input_.records, input_.count, slots_.data());
-      state = slots_.data();
-    }
     if ((needs_token_ || always_beside_) && !in_token_) {
       beside_token_ = always_beside_ || waits_.load(std::memory_order_relaxed);
       enter_token();
     }
-    const std::int64_t made =
-        process_(input_.records, static_cast<std::int64_t>(input_.count), out_stride_ == 0 ? nullptr : out, capacity, state, this);
-    if (one_by_one_) spec_.keyed->touch_if_changed();
-    return made;
+    if (out_stride_ == 0) out = nullptr;
+    if (occasion_ == Occasion::Records) [[likely]]
+      return op_.process(input_.records, static_cast<std::int64_t>(input_.count), out, capacity, this);
+    if (occasion_ == Occasion::Watermark) return op_.on_watermark(watermark_, out, capacity, this);
+    return occasion_ == Occasion::Finish ? op_.finish(out, capacity, this) : op_.on_port_end(out, capacity, this);
   } catch (const std::exception& error) {
     message_ = error.what();
   } catch (...) {
@@ -334,7 +326,7 @@ std::int64_t OperatorContext::recover(std::int64_t failed, std::uint64_t sent, s
   if (failed >= n) return REL_FAILED(failed);
   const auto flushed = static_cast<std::int64_t>(tuples_out_.get() - sent);
   try {
-    return spec_.recovery->go_on(spec_, {input_.records, n, out, capacity, failed, flushed, kept_}, this);
+    return op_.recovery()->go_on(op_, {input_.records, n, out, capacity, failed, flushed, kept_}, this);
   } catch (const std::exception& error) {
     message_ = error.what();
     return REL_FAILED(INT64_MAX - 1);

@@ -19,6 +19,7 @@
 #include "engine/engine.hpp"
 #include "engine/graph/junction.hpp"
 #include "engine/work_meter.hpp"
+#include "rayelastic/engine/scheduler.hpp"
 #include "rayelastic/mutex.hpp"
 #include "rayelastic/operator/operator.hpp"
 
@@ -28,7 +29,7 @@ class Port;
 
 class alignas(64) OperatorContext final : public rel_context {
  public:
-  OperatorContext(OperatorId id, const OperatorSpec& spec, Engine& engine);
+  OperatorContext(OperatorId id, std::shared_ptr<Operator> op, const Placement& placement, Engine& engine);
 
   // What an edge is to a loop.
   enum class Place : std::uint8_t { Outside, InLoop, Feedback };
@@ -83,10 +84,10 @@ class alignas(64) OperatorContext final : public rel_context {
   void run_source();
 
   [[nodiscard]] OperatorId id() const noexcept { return id_; }
-  [[nodiscard]] const OperatorSpec& spec() const noexcept { return spec_; }
+  [[nodiscard]] Operator& op() const noexcept { return op_; }
   // To be entered before a run is taken; a firing enters it itself, and so does an operator that waits.
   [[nodiscard]] bool needs_token() const noexcept {
-    return needs_token_ && spec_.demands.empty() && !waits_.load(std::memory_order_relaxed);
+    return needs_token_ && op_.demands().empty() && !waits_.load(std::memory_order_relaxed);
   }
   // It spends its time asleep, in the Python code that needs the token: it is called without the token from now on, or with it again.
   void set_waits(bool waits) noexcept { waits_.store(waits && needs_token_, std::memory_order_relaxed); }
@@ -110,7 +111,7 @@ class alignas(64) OperatorContext final : public rel_context {
   void interrupt();
   // Epochs (operator_epochs.cpp).
   // Of a source that is held: its mark goes out, at its position. False: stop.
-  [[nodiscard]] bool send_epoch(std::int64_t epoch) { return is_final() || pass({MarkKind::Epoch, epoch}); }
+  [[nodiscard]] bool send_epoch(std::int64_t epoch) { return is_final() || pass({MarkKind::Barrier, epoch}); }
   // Its state at the mark of that epoch can be had: it is held there, and nobody is inside, or a copy was begun.
   [[nodiscard]] bool is_there(std::int64_t epoch) const noexcept {
     if (held_at_.load(std::memory_order_acquire) != epoch) return false;
@@ -144,7 +145,6 @@ class alignas(64) OperatorContext final : public rel_context {
   [[nodiscard]] std::int64_t firings() const override;
   void count(Tally what, std::int64_t n) override { tallies_[static_cast<std::size_t>(what)].add(static_cast<std::uint64_t>(n)); }
   void kept(std::int64_t n) override { kept_ = n; }
-  [[nodiscard]] void* own_state() const override { return state_; }
   [[nodiscard]] std::int64_t watermark() const override { return watermark_; }
   // The last watermark before the end, for whoever reads the counters: that of its inputs, or what it emits where it has none.
   [[nodiscard]] std::int64_t event_time() const noexcept { return event_time_.load(std::memory_order_relaxed); }
@@ -186,7 +186,9 @@ class alignas(64) OperatorContext final : public rel_context {
   [[nodiscard]] bool hand_on(std::byte* out, std::size_t count, Chunk* home, Run& run, OperatorContext*& next);
   void enter_token();
   void leave_token();
-  [[nodiscard]] bool call_and_submit();
+  // What a call without a run is for.
+  enum class Occasion : std::uint8_t { Records, Watermark, PortEnd, Finish };
+  [[nodiscard]] bool call_and_submit(Occasion occasion);
   [[nodiscard]] bool begin_paced(EngineThread& thread);
   void end_paced(EngineThread& thread);
   [[nodiscard]] bool is_bounded() const noexcept;
@@ -225,6 +227,7 @@ class alignas(64) OperatorContext final : public rel_context {
   [[nodiscard]] bool end();
   [[nodiscard]] bool end_port();
   void await_beginning();
+  [[nodiscard]] bool send_time_mark();
   [[nodiscard]] std::span<Chunk* const> output_chunks();
   void end_call();
   void renew_buffer();
@@ -234,20 +237,17 @@ class alignas(64) OperatorContext final : public rel_context {
 
   // What every call touches comes first, in as few cache lines as can be: long pipelines don't fit the first cache otherwise.
   std::atomic<OperatorContext*> way_{nullptr};  // to the only consumer, while it is manual (BasicPort)
-  const rel_process process_;
-  void* const state_;
+  Operator& op_;
   Engine& engine_;
   std::size_t in_stride_;  // of the port of the current call
   const std::size_t out_stride_;
-  const std::size_t capacity_;  // records in buffer_, also of slots_
+  const std::size_t capacity_;  // records in buffer_
   const std::uint32_t number_;  // id_, as EngineThread::doing has it
   bool in_place_;               // likewise
   const bool text_out_;
   const bool needs_token_;
   const bool always_beside_;
-  const bool keyed_;
-  const bool one_by_one_;  // its records are processed one by one
-  const bool pickles_;     // its state may be Python values
+  const bool bounded_;  // the operator bounds the length of its runs
   const bool source_;
   const bool paced_;  // it may give more than it takes, to be measured by pace_
   const bool whole_;  // its calls take all of a run, where it works in place
@@ -273,18 +273,20 @@ class alignas(64) OperatorContext final : public rel_context {
   Counter tallies_[3];                      // by Tally
   bool refused_ = false;                    // flush said stop
   bool finished_ = false;
+  Occasion occasion_ = Occasion::Records;
   bool in_mark_ = false;  // a source has entered its safe point for a mark
   bool arena_touched_ = false;
   std::string message_;
   std::vector<ChunkRef> attached_;   // until the next submit
   std::vector<ChunkRef> allocated_;  // full or odd-sized arena chunks, until the call ends
   std::vector<Chunk*> combined_;
-  std::vector<void*> slots_;
   ChunkRef arena_;
   std::size_t arena_used_ = 0;
 
   const OperatorId id_;
-  const OperatorSpec spec_;
+  const std::shared_ptr<Operator> owner_;  // of op_
+  const Placement placement_;
+  std::int64_t time_mark_due_ = 0;         // of a source that sends them
   // operator_parts.cpp
   Counter partly_in_;                        // what take_part took
   std::unique_ptr<OperatorContext> twin_;    // runs the same function beside this one

@@ -35,7 +35,7 @@ bool OperatorContext::take_epoch(Mark mark) {
 bool OperatorContext::align() {
   if (epochs_ == 0 || epochs_ + finals_ < inputs_) return true;
   epochs_ = 0;
-  const bool ok = show({MarkKind::Epoch, epoch_});
+  const bool ok = show({MarkKind::Barrier, epoch_});
   if (ok && stops_at_epochs_) hold_here();
   aligned_.store(epoch_, std::memory_order_seq_cst);
   alignments_.fetch_add(1, std::memory_order_seq_cst);
@@ -51,7 +51,7 @@ void OperatorContext::hold_here() {
   };
   std::shared_ptr<StateCopy> begun;
   try {
-    if (spec_.store != nullptr && !is_vain()) begun = spec_.store->begin_copy();
+    if (StateTable* const state = op_.state(); state != nullptr && !is_vain()) begun = state->begin_copy();
   } catch (const std::bad_alloc&) {
     begun = nullptr;  // reading it where it is takes less memory
   }
@@ -71,7 +71,7 @@ std::shared_ptr<StateCopy> OperatorContext::take_copy(std::int64_t epoch) {
   if (held_at_.load(std::memory_order_relaxed) != epoch || copy_ == nullptr) return nullptr;
   held_at_.store(0, std::memory_order_relaxed);
   StateCopy* const taken = copy_.get();
-  return {taken, [copy = std::move(copy_), table = spec_.store](StateCopy*) { copy->abandon(); }};
+  return {taken, [copy = std::move(copy_), table = owner_](StateCopy*) { copy->abandon(); }};
 }
 
 void OperatorContext::let_go() noexcept {

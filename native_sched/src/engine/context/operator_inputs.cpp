@@ -16,7 +16,7 @@ namespace rayelastic {
 
 void OperatorContext::meet(std::vector<Junction::Input> inputs) {
   for (const Junction::Input& input : inputs) feedbacks_ += input.feedback ? input.edges : 0;
-  junction_ = std::make_unique<Junction>(spec_, std::move(inputs), capacity_, engine_.options.loop_bytes);
+  junction_ = std::make_unique<Junction>(op_, std::move(inputs), capacity_, engine_.options.loop_bytes);
 }
 
 std::int64_t OperatorContext::take(std::size_t input, const Run& run, bool writable, bool token_held) {
@@ -29,7 +29,7 @@ std::int64_t OperatorContext::take(std::size_t input, const Run& run, bool writa
   if (from.feedback) returned_ += run.count;
   junction_->port = from.port;
   in_stride_ = from.stride;
-  in_place_ = (spec_.flags & REL_IN_PLACE) != 0 && in_stride_ == out_stride_;
+  in_place_ = op_.has_any(REL_IN_PLACE) && in_stride_ == out_stride_;
   return execute(run, writable, token_held) ? static_cast<std::int64_t>(run.count) : -1;
 }
 
@@ -115,7 +115,7 @@ std::int64_t OperatorContext::firings() const { return junction_ == nullptr ? -1
 const void* OperatorContext::staged(std::int32_t port, std::int64_t& n) const {
   Run part;
   if (junction_ != nullptr && junction_->is_firing()) {
-    if (port >= 0 && static_cast<std::size_t>(port) < spec_.demands.size()) part = junction_->part(static_cast<std::size_t>(port));
+    if (port >= 0 && static_cast<std::size_t>(port) < op_.demands().size()) part = junction_->part(static_cast<std::size_t>(port));
   } else if (port == this->port()) {
     part = input_;
   }

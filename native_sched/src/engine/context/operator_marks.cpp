@@ -2,6 +2,7 @@
 // come to theirs.
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <thread>
 #include <utility>
 
@@ -35,7 +36,7 @@ bool OperatorContext::pass(Mark mark) {
   for (std::size_t output = 0; output <= further_outputs_.size(); ++output) {
     if (!pass(output, mark)) return false;
   }
-  if (mark.kind == MarkKind::Epoch && !meetings_.empty()) unaligned_ = mark.value;
+  if (mark.kind == MarkKind::Barrier && !meetings_.empty()) unaligned_ = mark.value;
   return true;
 }
 
@@ -61,7 +62,7 @@ bool OperatorContext::advance(std::uint32_t edge, std::int64_t watermark) {
   watermark_ = std::max(watermark_, least);
   if (watermark_ == kNoWatermark) return true;
   event_time_.store(watermark_, std::memory_order_relaxed);
-  if (advanced && (spec_.flags & REL_ON_WATERMARK) != 0) return call_and_submit();
+  if (advanced && op_.has_any(REL_ON_WATERMARK)) return call_and_submit(Occasion::Watermark);
   return show({MarkKind::Watermark, watermark_});
 }
 
@@ -81,7 +82,7 @@ bool OperatorContext::deliver(Mark mark) {
     return send_probe();
   }
   if (mark.kind == MarkKind::Watermark) return advance(mark.edge, mark.value);
-  if (mark.kind == MarkKind::Epoch) return take_epoch(mark);
+  if (mark.kind == MarkKind::Barrier) return take_epoch(mark);
   if (mark.kind != MarkKind::Final) return show(mark);
   // A stream that goes on elsewhere isn't at the end of its time: what waits for that is in the snapshot, and comes there.
   if (engine_.finishing.load(std::memory_order_relaxed) && !advance(mark.edge, kEndOfTime)) return false;
@@ -94,7 +95,17 @@ bool OperatorContext::show(Mark mark) {
   if (is_final()) return true;
   const Doing doing(*current_thread, number_);
   input_ = {nullptr, 0, in_stride_, {}};
-  const bool onward = spec_.marked == nullptr || spec_.marked(state_, mark, this);
+  if (mark.kind == MarkKind::Time && placement_.latency != nullptr) placement_.latency->add(std::chrono::nanoseconds(placement_.clock() - mark.value));
+  bool onward = false;
+  try {
+    if (mark.kind == MarkKind::Command) {
+      op_.on_command(this);
+    } else {
+      onward = mark.kind == MarkKind::Barrier ? op_.on_barrier(mark.value, this) : op_.on_mark(mark, this);
+    }
+  } catch (const std::exception& error) {
+    fail(error.what());
+  }
   if (!message_.empty()) report(-1);
   end_call();
   return !refused_ && !stopping() && (!onward || pass(mark));
@@ -103,17 +114,17 @@ bool OperatorContext::show(Mark mark) {
 // An edge has ended, and with it perhaps an input port; others go on.
 bool OperatorContext::end_port() {
   if (!std::exchange(port_ends_, false)) return true;
-  const bool wanted = (spec_.flags & REL_ON_PORT_END) != 0 && engine_.finishing.load(std::memory_order_relaxed);
-  if (wanted && !call_and_submit()) return false;
+  const bool wanted = op_.has_any(REL_ON_PORT_END) && engine_.finishing.load(std::memory_order_relaxed);
+  if (wanted && !call_and_submit(Occasion::PortEnd)) return false;
   ended_ports_.fetch_or(1U << (junction_->port % kPortsWaitedFor), std::memory_order_release);
   return true;
 }
 
 // All that was to come has come.
 bool OperatorContext::end() {
-  const bool finishing = (spec_.flags & REL_SINK) != 0 || spec_.tells_others || engine_.finishing.load(std::memory_order_relaxed);
+  const bool finishing = op_.has_any(REL_SINK) || op_.announces_end() || engine_.finishing.load(std::memory_order_relaxed);
   watermark_ = kEndOfTime;
-  if ((spec_.flags & REL_ON_FINISH) != 0 && finishing && !call_and_submit()) return false;
+  if (op_.has_any(REL_ON_FINISH) && finishing && !call_and_submit(Occasion::Finish)) return false;
   if (engine_.is_stopping() || !pass(Mark{MarkKind::Final, 0})) return false;
   final_.store(true, std::memory_order_release);
   if (is_terminal()) engine_.listener.terminal_final();
@@ -149,11 +160,20 @@ void OperatorContext::await_beginning() {
   awaits_.store(false, std::memory_order_relaxed);
 }
 
+// In front of what the next call emits.
+bool OperatorContext::send_time_mark() {
+  if (!placement_.time_marks.has_value()) return true;
+  const std::int64_t now = placement_.clock();
+  if (now < time_mark_due_) return true;
+  time_mark_due_ = now + placement_.time_marks->count();
+  return inside_if_source([&] { return pass({MarkKind::Time, now}); });
+}
+
 void OperatorContext::run_source() {
   inputs_ = 1;
   bool ok = true;
   await_beginning();
-  while (ok && !finished_ && !stopping()) ok = call_and_submit();
+  while (ok && !finished_ && !stopping()) ok = send_time_mark() && call_and_submit(Occasion::Records);
   if (finished_ && skip_ > 0 && !interrupted_.load(std::memory_order_acquire) && !engine_.is_stopping()) {
     message_ = "ended " + std::to_string(skip_) + " tuples before where the job was stopped: its input is shorter than it was then";
     report(-1);

@@ -1,7 +1,7 @@
 // Operators that are run in part: by a producer that finds the queue full, beside whoever runs them. So an aggregate of keys, and the
 // functions in front of it, use as many threads as there are producers and workers, without a queue of their own for each.
 //
-// An operator with a part (OperatorSpec::partial) takes runs in any order between two marks. A function that keeps nothing (reentrant), all
+// An operator with a part (Operator::takes_partial_runs) takes runs in any order between two marks. A function that keeps nothing (reentrant), all
 // of whose output goes there, has a *twin*: a context of its own for the same function, whose output goes into the part. What a producer
 // hands to the twin overtakes the records that wait in the queue, and those that are being processed behind it.
 //
@@ -23,10 +23,10 @@
 namespace rayelastic {
 
 bool OperatorContext::run_in_parts(OperatorContext* next) {
-  if (spec_.partial != nullptr) {
+  if (op_.takes_partial_runs()) {
     end_of_parts_ = this;
-  } else if (spec_.reentrant && next != nullptr && next->end_of_parts_ != nullptr) {
-    twin_ = std::make_unique<OperatorContext>(id_, spec_, engine_);
+  } else if (op_.is_reentrant() && next != nullptr && next->end_of_parts_ != nullptr) {
+    twin_ = std::make_unique<OperatorContext>(id_, owner_, placement_, engine_);
     twin_->beside_ = next;
     end_of_parts_ = next->end_of_parts_;
   }
@@ -47,19 +47,18 @@ std::int64_t OperatorContext::take_partial(const Run& run) {
   if (engine_.is_stopping()) return -1;
   if (end.settles_.load(std::memory_order_relaxed) || !leads_straight_to(&end) || end.in_part_.test_and_set(std::memory_order_acquire))
     return 0;
-  const std::int64_t taken = end.spec_.has_partial_room(end.state_) ? take_part(run) : 0;
+  const std::int64_t taken = end.op_.has_partial_room() ? take_part(run) : 0;
   end.in_part_.clear(std::memory_order_release);
   return taken;
 }
 
 bool OperatorContext::try_settle() {
-  if (spec_.settle == nullptr) return true;
   if (in_part_.test_and_set(std::memory_order_acquire)) return false;
   struct Out {
     std::atomic_flag& in_part;
     ~Out() { in_part.clear(std::memory_order_release); }
   } const out{in_part_};
-  spec_.settle(state_);
+  op_.settle();
   return true;
 }
 
@@ -70,7 +69,7 @@ std::int64_t OperatorContext::take_part(const Run& run) {
   std::string problem;
   std::int64_t taken = 0;
   try {
-    taken = spec_.partial(run.records, static_cast<std::int64_t>(run.count), state_, problem);
+    taken = op_.process_partial(run.records, static_cast<std::int64_t>(run.count), problem);
   } catch (const std::exception& error) {
     taken = REL_FAILED(INT64_MAX - 1);
     problem = error.what();

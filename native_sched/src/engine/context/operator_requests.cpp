@@ -71,9 +71,9 @@ bool OperatorContext::emit(std::int32_t output, const void* records, std::int64_
 }
 
 bool OperatorContext::keep_text(void* field, const char* text, std::uint32_t bytes) {
-  if (spec_.keyed == nullptr) return false;
-  spec_.keyed->keep_text(field, text, bytes);
-  return true;
+  KeyedState* const keyed = op_.keyed_state();
+  if (keyed != nullptr) keyed->keep_text(field, text, bytes);
+  return keyed != nullptr;
 }
 
 void OperatorContext::mark(Mark mark) {
@@ -127,7 +127,7 @@ void OperatorContext::attach(Chunk* chunk) {
 
 // Ends the job: the function failed on that record of a run, if it is one.
 void OperatorContext::tell(std::string message, const Run& run, std::int64_t index) const {
-  Failure failure{.operator_id = id_, .operator_name = spec_.name, .message = std::move(message)};
+  Failure failure{.operator_id = id_, .operator_name = op_.name(), .message = std::move(message)};
   if (index >= 0 && static_cast<std::size_t>(index) < run.count) {
     failure.index = index;
     failure.port = static_cast<std::size_t>(port());
@@ -145,7 +145,7 @@ void OperatorContext::report(std::int64_t index) {
 }
 
 void OperatorContext::interrupt() {
-  if (!interrupted_.exchange(true, std::memory_order_acq_rel) && spec_.interrupt != nullptr) spec_.interrupt(spec_.state.get());
+  if (!interrupted_.exchange(true, std::memory_order_acq_rel)) op_.interrupt();
 }
 
 }  // namespace rayelastic

@@ -45,7 +45,7 @@ std::string SafePoints::hold(const std::vector<OperatorId>& ids, bool drain, std
   const auto give_up = [&](OperatorId at, const std::string& why) {
     for (const OperatorId id : done) contexts_[id]->safe_point().release();
     return engine.stopping.load(std::memory_order_seq_cst) ? std::string("the PE has stopped")
-                                                           : "operator '" + contexts_[at]->spec().name + "' " + why;
+                                                           : "operator '" + contexts_[at]->op().name() + "' " + why;
   };
   const auto hold_all = [&](auto&& which) {
     for (const OperatorId id : order_) {
@@ -78,7 +78,7 @@ std::string SafePoints::take_in_parts(OperatorId id, std::chrono::nanoseconds pa
     OperatorContext& context;
   } const request(context);
   if (wait_until(Clock::now() + patience, engine, [&context] { return context.try_settle(); })) return {};
-  return "operator '" + context.spec().name + "' doesn't get in time what its producer makes for it";
+  return "operator '" + context.op().name() + "' doesn't get in time what its producer makes for it";
 }
 
 void SafePoints::release() noexcept {
@@ -92,7 +92,7 @@ void SafePoints::release() noexcept {
 OperatorId SafePoints::open_stages(Clock::time_point deadline, const Engine& engine) {
   for (OperatorId id = 0; id < contexts_.size(); ++id) {
     Junction* const junction = contexts_[id]->junction();
-    if (junction == nullptr || contexts_[id]->spec().stages == nullptr || junction->is_open()) continue;
+    if (junction == nullptr || contexts_[id]->op().stages() == nullptr || junction->is_open()) continue;
     junction->open(true);
     if (!wait_until(deadline, engine, [junction] { return junction->gate.try_enter(); })) return id;
     junction->gate.release();
@@ -110,8 +110,7 @@ bool SafePoints::settle(OperatorId id, Clock::time_point deadline, const Engine&
 
 // In this order: a record is in a queue until the operator that it is for has dealt with it.
 bool SafePoints::is_quiet(OperatorId id) const noexcept {
-  const OperatorSpec& spec = contexts_[id]->spec();
-  if (spec.pending != nullptr && spec.pending(spec.state.get())) return false;
+  if (contexts_[id]->op().has_pending()) return false;
   return std::ranges::all_of(ports_[id], [](const auto& port) { return port->is_drained(); }) && contexts_[id]->safe_point().settled();
 }
 

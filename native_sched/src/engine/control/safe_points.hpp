@@ -28,7 +28,7 @@ class SafePoints {
 
   // Empty: all of them are held. Otherwise why not, and none is that wasn't before. One caller at a time.
   [[nodiscard]] std::string hold(const std::vector<OperatorId>& ids, bool drain, std::chrono::nanoseconds patience, const Engine& engine);
-  // An operator that is held takes in what producers took in part (OperatorSpec::partial). Empty: done. Otherwise why not. Throws StateError.
+  // An operator that is held takes in what producers took in part (Operator::takes_partial_runs). Empty: done. Otherwise why not. Throws StateError.
   [[nodiscard]] std::string take_in_parts(OperatorId id, std::chrono::nanoseconds patience, const Engine& engine);
   // Any thread, at any time.
   void release() noexcept;

@@ -5,17 +5,16 @@
 
 namespace rayelastic {
 
-namespace {
-
-bool takes_runs(const OperatorSpec& spec) { return spec.demands.empty(); }
-
-}  // namespace
-
-Graph::Graph(const std::vector<OperatorSpec>& specs, const std::vector<Edge>& edges)
-    : specs_(specs), edges_(edges), wiring_(specs, edges), inputs_(specs.size()), feedback_inputs_(specs.size()) {
-  for (OperatorId id = 0; id < specs_.size(); ++id) {
-    for (std::size_t port = 0; port < input_count(specs_[id]); ++port)
-      inputs_[id].push_back({.port = port, .stride = input_schema(specs_[id], port)->record_size()});
+Graph::Graph(const Operators& operators, const std::vector<Placement>& placements, const std::vector<Edge>& edges)
+    : operators_(operators),
+      placements_(placements),
+      edges_(edges),
+      wiring_(operators, edges),
+      inputs_(operators.size()),
+      feedback_inputs_(operators.size()) {
+  for (OperatorId id = 0; id < operators_.size(); ++id) {
+    for (const auto& schema : operators_[id]->inputs())
+      inputs_[id].push_back({.port = inputs_[id].size(), .stride = schema->record_size()});
     feedback_inputs_[id].resize(inputs_[id].size(), 0);
   }
   for (const Edge& edge : edges_) {
@@ -39,15 +38,17 @@ std::size_t Graph::port_count() const noexcept {
 }
 
 void Graph::build(Engine& engine, const Models& models, const Overflow& overflow) {
-  ports_.resize(specs_.size());
-  for (OperatorId id = 0; id < specs_.size(); ++id) add_operator(id, engine, models, overflow);
+  ports_.resize(operators_.size());
+  for (OperatorId id = 0; id < operators_.size(); ++id) add_operator(id, engine, models, overflow);
   for (const Edge& edge : edges_) connect(edge);
-  for (OperatorId id = 0; id < specs_.size(); ++id) {
-    if (!specs_[id].commanded) continue;
+  for (OperatorId id = 0; id < operators_.size(); ++id) {
+    if (!operators_[id]->takes_commands()) continue;
     ports_[id].front()->add_edge();  // of Errands
     engine.takes_commands = true;
   }
-  const auto called_for = [this](CalledFor what) { return std::ranges::count(specs_, what, &OperatorSpec::called_for) > 0; };
+  const auto called_for = [this](CalledFor what) {
+    return std::ranges::any_of(operators_, [what](const auto& op) { return op->called_for() == what; });
+  };
   engine.begins_with_one = called_for(CalledFor::Record) && !called_for(CalledFor::Run);
   for (const Edge& edge : edges_) {
     if (!edge.feedback && contexts_[edge.to]->inputs() > 1) contexts_[edge.from]->align_with(*contexts_[edge.to]);
@@ -59,7 +60,7 @@ void Graph::build(Engine& engine, const Models& models, const Overflow& overflow
 void Graph::begin_after(const Beginning& beginning) {
   std::vector<const OperatorContext*> upstream{contexts_[beginning.id].get()};  // it may have a queue to take yet
   const Wiring::Members members = wiring_.upstream_of(beginning.id, beginning.port);
-  for (OperatorId id = 0; id < specs_.size(); ++id) {
+  for (OperatorId id = 0; id < operators_.size(); ++id) {
     if (members[id]) upstream.push_back(contexts_[id].get());
   }
   contexts_[beginning.source]->begin_after({contexts_[beginning.id].get(), beginning.port, std::move(upstream), beginning.patience});
@@ -67,8 +68,8 @@ void Graph::begin_after(const Beginning& beginning) {
 
 // Downstream first: a function's parts lead to those of what takes its output.
 void Graph::find_parts() {
-  std::vector<OperatorContext*> next(specs_.size(), nullptr);
-  std::vector<std::size_t> ways(specs_.size(), 0);
+  std::vector<OperatorContext*> next(operators_.size(), nullptr);
+  std::vector<std::size_t> ways(operators_.size(), 0);
   for (const Edge& edge : edges_) {
     next[edge.from] = contexts_[edge.to].get();
     ++ways[edge.from];
@@ -81,13 +82,13 @@ void Graph::find_parts() {
 }
 
 void Graph::add_operator(OperatorId id, Engine& engine, const Models& models, const Overflow& overflow) {
-  const OperatorSpec& spec = specs_[id];
-  contexts_.push_back(std::make_unique<OperatorContext>(id, spec, engine));
+  const bool conjunctive = !operators_[id]->demands().empty();
+  contexts_.push_back(std::make_unique<OperatorContext>(id, operators_[id], placements_[id], engine));
   OperatorContext& context = *contexts_.back();
-  if (inputs_[id].size() > 1 || !takes_runs(spec)) context.meet(inputs_[id]);
-  if (!takes_runs(spec)) relate_ports(id, engine);
+  if (inputs_[id].size() > 1 || conjunctive) context.meet(inputs_[id]);
+  if (conjunctive) relate_ports(id, engine);
   const auto named = models.find(id);
-  const ThreadingModel model = possible_model(id, named == models.end() ? spec.model : named->second);
+  const ThreadingModel model = possible_model(id, named == models.end() ? placements_[id].model : named->second);
   for (std::size_t input = 0; input < inputs_[id].size(); ++input) {
     ports_[id].push_back(std::make_unique<Port>(context, engine, model, input));
     if (context.junction() != nullptr) ports_[id].back()->meet(context.junction()->gate);
@@ -100,8 +101,8 @@ void Graph::add_operator(OperatorId id, Engine& engine, const Models& models, co
 
 void Graph::relate_ports(OperatorId id, Engine& engine) {
   engine.replaces_waiting.store(true, std::memory_order_relaxed);
-  for (std::size_t port = 0; port < specs_[id].demands.size(); ++port) {
-    for (std::size_t other = 0; other < specs_[id].demands.size(); ++other) {
+  for (std::size_t port = 0; port < operators_[id]->demands().size(); ++port) {
+    for (std::size_t other = 0; other < operators_[id]->demands().size(); ++other) {
       if (other != port && wiring_.are_related(id, port, other)) contexts_[id]->junction()->relate(port, other);
     }
   }
@@ -121,8 +122,8 @@ ThreadingModel Graph::possible_model(OperatorId id, ThreadingModel desired) cons
 }
 
 ThreadingModel Graph::model_of(OperatorId id) const {
-  if (specs_[id].input == nullptr) return ThreadingModel::Dedicated;
-  for (std::size_t input = 0; input < input_count(specs_[id]); ++input) {
+  if (operators_[id]->inputs().empty()) return ThreadingModel::Dedicated;
+  for (std::size_t input = 0; input < operators_[id]->inputs().size(); ++input) {
     if (ports_[id][input]->is_switching()) return ports_[id][input]->model();
   }
   return ports_[id].front()->model();

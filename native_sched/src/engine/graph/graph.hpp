@@ -21,7 +21,7 @@ class Graph {
   using Overflow = std::function<void(OperatorId)>;  // a loop makes records faster than it ends them
 
   // Throws std::invalid_argument, naming the operator: see Scheduler::start. What it is given outlives it.
-  Graph(const std::vector<OperatorSpec>& specs, const std::vector<Edge>& edges);
+  Graph(const Operators& operators, const std::vector<Placement>& placements, const std::vector<Edge>& edges);
 
   [[nodiscard]] std::size_t port_count() const noexcept;
   // Once, before anything below.
@@ -45,7 +45,8 @@ class Graph {
   void connect(const Edge& edge);
   void find_parts();
 
-  const std::vector<OperatorSpec>& specs_;
+  const Operators& operators_;
+  const std::vector<Placement>& placements_;
   const std::vector<Edge>& edges_;
   const Wiring wiring_;
   std::vector<std::vector<Junction::Input>> inputs_;

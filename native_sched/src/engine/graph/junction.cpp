@@ -6,14 +6,14 @@
 
 namespace rayelastic {
 
-Junction::Junction(const OperatorSpec& spec, std::vector<Input> inputs, std::size_t stage_records, std::size_t spare_bytes)
+Junction::Junction(Operator& op, std::vector<Input> inputs, std::size_t stage_records, std::size_t spare_bytes)
     : gate(inputs.size()),
-      demands_(spec.demands),
+      demands_(op.demands()),
       stage_records_(stage_records),
       spare_bytes_(spare_bytes),
       inputs_(std::move(inputs)),
       relatives_(demands_.size()),
-      kept_(spec.stages),
+      kept_(op.stages()),
       stages_(kept_ == nullptr ? own_ : kept_->buffers()),
       limits_(demands_.size(), stage_records),
       counts_(demands_.size(), 0) {

@@ -31,7 +31,7 @@ class Junction {
   };
 
   // stage_records: how many records of each port may wait, and the most that a firing takes; spare_bytes: see widen.
-  Junction(const OperatorSpec& spec, std::vector<Input> inputs, std::size_t stage_records, std::size_t spare_bytes);
+  Junction(Operator& op, std::vector<Input> inputs, std::size_t stage_records, std::size_t spare_bytes);
 
   [[nodiscard]] bool is_conjunctive() const noexcept { return !demands_.empty(); }
   [[nodiscard]] const Input& input(std::size_t input) const noexcept { return inputs_[input]; }

@@ -13,96 +13,79 @@ namespace {
 constexpr std::size_t kStackOfStretch = 1024;  // in frames of marks, 0.3 KiB each, and of runs that come so, up to 1 KiB
 constexpr std::size_t kStackOfNested = 16;
 
-std::size_t stack_of(const OperatorSpec& spec, std::size_t consumers) {
-  return (spec.flags & (REL_ONE_TO_ONE | REL_FILTER)) == 0 || consumers > 1 ? kStackOfNested : 1;
+std::size_t stack_of(const Operator& op, std::size_t consumers) {
+  return !op.has_any(REL_ONE_TO_ONE | REL_FILTER) || consumers > 1 ? kStackOfNested : 1;
 }
 
 }  // namespace
 
-void refuse(const OperatorSpec& spec, const std::string& why) { throw std::invalid_argument("operator '" + spec.name + "' " + why); }
+void refuse(const Operator& op, const std::string& why) { throw std::invalid_argument("operator '" + op.name() + "' " + why); }
 
-std::size_t input_count(const OperatorSpec& spec) noexcept { return spec.input == nullptr ? 0 : 1 + spec.further_inputs.size(); }
-
-std::size_t output_count(const OperatorSpec& spec) noexcept { return spec.output == nullptr ? 0 : 1 + spec.further_outputs.size(); }
-
-const Schema* input_schema(const OperatorSpec& spec, std::size_t port) noexcept {
-  if (port >= input_count(spec)) return nullptr;
-  return port == 0 ? spec.input.get() : spec.further_inputs[port - 1].get();
-}
-
-const Schema* output_schema(const OperatorSpec& spec, std::size_t port) noexcept {
-  if (port >= output_count(spec)) return nullptr;
-  return port == 0 ? spec.output.get() : spec.further_outputs[port - 1].get();
-}
-
-void check_operator(const OperatorSpec& spec) {
-  const bool source = (spec.flags & REL_SOURCE) != 0;
-  const bool sink = (spec.flags & REL_SINK) != 0;
-  if (spec.process == nullptr) refuse(spec, "has no function");
-  if (source && sink) refuse(spec, "is both source and sink");
-  if (source != (spec.input == nullptr)) refuse(spec, source ? "is a source but has an input schema" : "has no input schema");
-  if (sink != (spec.output == nullptr)) refuse(spec, sink ? "is a sink but has an output schema" : "has no output schema");
-  if (((spec.flags & REL_KEYED) != 0) != (spec.keyed != nullptr)) refuse(spec, "must have keyed state exactly if it is keyed");
-  if (source && (spec.flags & REL_KEYED) != 0) refuse(spec, "is a source and can't be keyed");
-  if (spec.commanded && (source || spec.marked == nullptr)) refuse(spec, "takes commands and must be called with marks, at an input port");
-  if (source && (!spec.further_inputs.empty() || !spec.demands.empty())) refuse(spec, "is a source and has no input ports");
-  if (sink && !spec.further_outputs.empty()) refuse(spec, "is a sink and has no output ports");
-  if (!source && spec.skip > 0) refuse(spec, "is no source and can't skip what it submitted before");
+void check_operator(Operator& op, const Placement& placement) {
+  const bool source = op.has_any(REL_SOURCE);
+  const bool sink = op.has_any(REL_SINK);
+  const bool keyed = op.has_any(REL_KEYED);
+  const std::vector<Demand>& demands = op.demands();
+  if (source && sink) refuse(op, "is both source and sink");
+  if (source != op.inputs().empty()) refuse(op, source ? "is a source but has an input schema" : "has no input schema");
+  if (sink != op.outputs().empty()) refuse(op, sink ? "is a sink but has an output schema" : "has no output schema");
+  if (keyed != (op.keyed_state() != nullptr)) refuse(op, "must have keyed state exactly if it is keyed");
+  if (source && keyed) refuse(op, "is a source and can't be keyed");
+  if (source && op.takes_commands()) refuse(op, "is a source and has no input port for commands");
+  if (source && !demands.empty()) refuse(op, "is a source and has no input ports");
+  if (!source && placement.skip > 0) refuse(op, "is no source and can't skip what it submitted before");
   const auto missing = [](const std::shared_ptr<const Schema>& schema) { return schema == nullptr; };
-  if (std::ranges::any_of(spec.further_inputs, missing) || std::ranges::any_of(spec.further_outputs, missing))
-    refuse(spec, "has a port without schema");
-  if (!spec.demands.empty() && spec.demands.size() != input_count(spec))
-    refuse(spec, "must have a demand for each input port, or none at all");
-  if (std::ranges::any_of(spec.demands, [](const Demand& demand) { return demand.count < 1; }))
-    refuse(spec, "must ask for one record of each port at least");
-  if ((spec.flags & REL_KEYED) != 0 && (!spec.further_inputs.empty() || !spec.demands.empty()))
-    refuse(spec, "is keyed: it takes the runs of a single input port as they come");
+  if (std::ranges::any_of(op.inputs(), missing) || std::ranges::any_of(op.outputs(), missing)) refuse(op, "has a port without schema");
+  if (!demands.empty() && demands.size() != op.inputs().size()) refuse(op, "must have a demand for each input port, or none at all");
+  if (std::ranges::any_of(demands, [](const Demand& demand) { return demand.count < 1; }))
+    refuse(op, "must ask for one record of each port at least");
+  if (keyed && (op.inputs().size() > 1 || !demands.empty())) refuse(op, "is keyed: it takes the runs of a single input port as they come");
 }
 
-void check_edge(const std::vector<OperatorSpec>& specs, const Edge& edge) {
-  if (edge.from >= specs.size() || edge.to >= specs.size()) throw std::invalid_argument("connect: no such operator");
-  const OperatorSpec& from = specs[edge.from];
-  const OperatorSpec& to = specs[edge.to];
-  if (from.output == nullptr) refuse(from, "is a sink and has no output to connect");
-  if (to.input == nullptr) refuse(to, "is a source and has no input to connect");
-  const Schema* made = output_schema(from, edge.output);
-  const Schema* taken = input_schema(to, edge.input);
-  if (made == nullptr) refuse(from, "has no output port " + std::to_string(edge.output));
-  if (taken == nullptr) refuse(to, "has no input port " + std::to_string(edge.input));
-  if (made->record_size() != taken->record_size()) refuse(to, "takes records of another size than '" + from.name + "' makes");
-  if (edge.feedback && !to.demands.empty())
+void check_edge(const Operators& operators, const Edge& edge) {
+  if (edge.from >= operators.size() || edge.to >= operators.size()) throw std::invalid_argument("connect: no such operator");
+  const Operator& from = *operators[edge.from];
+  const Operator& to = *operators[edge.to];
+  if (from.outputs().empty()) refuse(from, "is a sink and has no output to connect");
+  if (to.inputs().empty()) refuse(to, "is a source and has no input to connect");
+  if (edge.output >= from.outputs().size()) refuse(from, "has no output port " + std::to_string(edge.output));
+  if (edge.input >= to.inputs().size()) refuse(to, "has no input port " + std::to_string(edge.input));
+  if (from.outputs()[edge.output]->record_size() != to.inputs()[edge.input]->record_size())
+    refuse(to, "takes records of another size than '" + from.name() + "' makes");
+  if (edge.feedback && !to.demands().empty())
     refuse(to, "is conjunctive and can't be the head of a loop: put an operator that takes runs as they come in front");
 }
 
-void check_beginning(const std::vector<OperatorSpec>& specs, const Beginning& beginning) {
-  if (beginning.source >= specs.size() || beginning.id >= specs.size()) throw std::invalid_argument("begin_after: no such operator");
-  if ((specs[beginning.source].flags & REL_SOURCE) == 0) refuse(specs[beginning.source], "is no source, which could wait");
-  if (beginning.port >= std::min<std::size_t>(input_count(specs[beginning.id]), kPortsWaitedFor))
-    refuse(specs[beginning.id], "has no input port " + std::to_string(beginning.port) + " to wait for");
+void check_beginning(const Operators& operators, const Beginning& beginning) {
+  if (beginning.source >= operators.size() || beginning.id >= operators.size())
+    throw std::invalid_argument("begin_after: no such operator");
+  if (!operators[beginning.source]->has_any(REL_SOURCE)) refuse(*operators[beginning.source], "is no source, which could wait");
+  if (beginning.port >= std::min<std::size_t>(operators[beginning.id]->inputs().size(), kPortsWaitedFor))
+    refuse(*operators[beginning.id], "has no input port " + std::to_string(beginning.port) + " to wait for");
 }
 
-Wiring::Wiring(const std::vector<OperatorSpec>& specs, const std::vector<Edge>& edges)
-    : specs_(specs), edges_(edges), loops_(specs.size()) {
+Wiring::Wiring(const Operators& operators, const std::vector<Edge>& edges)
+    : operators_(operators), edges_(edges), loops_(operators.size()) {
   check_fed();
   find_order();
   find_queues();
   for (const Edge& edge : edges_) {
     if (!edge.feedback || loops_[edge.to].has_value()) continue;
-    Members head(specs_.size(), false);
+    Members head(operators_.size(), false);
     head[edge.to] = true;
-    Members origins(specs_.size(), false);
+    Members origins(operators_.size(), false);
     const Members below = reach(head, true);
     for (const Edge& other : edges_) {
       if (!other.feedback || other.to != edge.to) continue;
       if (!below[other.from])
-        refuse(specs_[other.from], "has a feedback edge to '" + specs_[edge.to].name + "', which doesn't feed it: no loop");
+        refuse(*operators_[other.from], "has a feedback edge to '" + operators_[edge.to]->name() + "', which doesn't feed it: no loop");
       origins[other.from] = true;
     }
     Members members = reach(origins, false);
-    for (OperatorId id = 0; id < specs_.size(); ++id) members[id] = members[id] && below[id];
+    for (OperatorId id = 0; id < operators_.size(); ++id) members[id] = members[id] && below[id];
     loops_[edge.to] = std::move(members);
   }
-  for (OperatorId head = 0; head < specs_.size(); ++head) {
+  for (OperatorId head = 0; head < operators_.size(); ++head) {
     if (loops_[head].has_value()) check_loop(head);
   }
 }
@@ -115,7 +98,7 @@ bool Wiring::is_in_loop(const Edge& edge) const {
 bool Wiring::are_related(OperatorId id, std::size_t port, std::size_t other) const {
   const Members some = upstream_of(id, port);
   const Members others = upstream_of(id, other);
-  for (OperatorId each = 0; each < specs_.size(); ++each) {
+  for (OperatorId each = 0; each < operators_.size(); ++each) {
     if (some[each] && others[each]) return true;
   }
   return false;
@@ -123,7 +106,7 @@ bool Wiring::are_related(OperatorId id, std::size_t port, std::size_t other) con
 
 // With all that feeds them, or that they feed; feedback edges apart.
 Wiring::Members Wiring::upstream_of(OperatorId id, std::size_t port) const {
-  Members members(specs_.size(), false);
+  Members members(operators_.size(), false);
   for (const Edge& edge : edges_) {
     if (edge.to == id && edge.input == port) members[edge.from] = true;
   }
@@ -131,12 +114,12 @@ Wiring::Members Wiring::upstream_of(OperatorId id, std::size_t port) const {
 }
 
 Wiring::Members Wiring::reach(Members members, bool downstream) const {
-  std::vector<std::vector<OperatorId>> next(specs_.size());
+  std::vector<std::vector<OperatorId>> next(operators_.size());
   for (const Edge& edge : edges_) {
     if (!edge.feedback) next[downstream ? edge.from : edge.to].push_back(downstream ? edge.to : edge.from);
   }
   std::vector<OperatorId> left;
-  for (OperatorId id = 0; id < specs_.size(); ++id) {
+  for (OperatorId id = 0; id < operators_.size(); ++id) {
     if (members[id]) left.push_back(id);
   }
   while (!left.empty()) {
@@ -152,30 +135,30 @@ Wiring::Members Wiring::reach(Members members, bool downstream) const {
 }
 
 void Wiring::check_fed() const {
-  std::vector<std::vector<bool>> fed(specs_.size());
-  std::vector<bool> entered(specs_.size(), false);
-  for (OperatorId id = 0; id < specs_.size(); ++id) fed[id].resize(input_count(specs_[id]), false);
+  std::vector<std::vector<bool>> fed(operators_.size());
+  std::vector<bool> entered(operators_.size(), false);
+  for (OperatorId id = 0; id < operators_.size(); ++id) fed[id].resize(operators_[id]->inputs().size(), false);
   for (const Edge& edge : edges_) {
     fed[edge.to][edge.input] = true;
     entered[edge.to] = entered[edge.to] || !edge.feedback;
   }
-  for (OperatorId id = 0; id < specs_.size(); ++id) {
+  for (OperatorId id = 0; id < operators_.size(); ++id) {
     if (fed[id].empty()) continue;
-    if (!entered[id]) refuse(specs_[id], "has no operator that feeds it");
+    if (!entered[id]) refuse(*operators_[id], "has no operator that feeds it");
     const auto unfed = std::ranges::find(fed[id], false);
-    if (unfed != fed[id].end()) refuse(specs_[id], "has no operator that feeds its input port " + std::to_string(unfed - fed[id].begin()));
+    if (unfed != fed[id].end()) refuse(*operators_[id], "has no operator that feeds its input port " + std::to_string(unfed - fed[id].begin()));
   }
 }
 
 void Wiring::find_order() {
-  std::vector<std::size_t> inputs(specs_.size(), 0);
-  std::vector<std::vector<OperatorId>> next(specs_.size());
+  std::vector<std::size_t> inputs(operators_.size(), 0);
+  std::vector<std::vector<OperatorId>> next(operators_.size());
   for (const Edge& edge : edges_) {
     if (edge.feedback) continue;
     ++inputs[edge.to];
     next[edge.from].push_back(edge.to);
   }
-  for (OperatorId id = 0; id < specs_.size(); ++id) {
+  for (OperatorId id = 0; id < operators_.size(); ++id) {
     if (inputs[id] == 0) order_.push_back(id);
   }
   for (std::size_t ordered = 0; ordered < order_.size(); ++ordered) {
@@ -183,15 +166,15 @@ void Wiring::find_order() {
       if (--inputs[to] == 0) order_.push_back(to);
     }
   }
-  if (order_.size() == specs_.size()) return;
+  if (order_.size() == operators_.size()) return;
   const auto on_cycle = std::ranges::find_if(inputs, [](std::size_t left) { return left > 0; });
-  refuse(specs_[static_cast<std::size_t>(on_cycle - inputs.begin())],
+  refuse(*operators_[static_cast<std::size_t>(on_cycle - inputs.begin())],
          "is on or behind a cycle: connect the edge that closes the loop with feedback = true");
 }
 
 void Wiring::find_queues() {
-  queued_.resize(specs_.size(), false);
-  std::vector<std::vector<OperatorId>> next(specs_.size());
+  queued_.resize(operators_.size(), false);
+  std::vector<std::vector<OperatorId>> next(operators_.size());
   for (const Edge& edge : edges_) {
     if (edge.feedback) {
       queued_[edge.to] = true;
@@ -199,28 +182,28 @@ void Wiring::find_queues() {
       next[edge.from].push_back(edge.to);
     }
   }
-  std::vector<std::size_t> stack(specs_.size(), 0);  // of the calls that this one is in, if nothing had a queue that needs none
+  std::vector<std::size_t> stack(operators_.size(), 0);  // of the calls that this one is in, if nothing had a queue that needs none
   for (const OperatorId id : order_) {
-    queued_[id] = queued_[id] || !specs_[id].demands.empty() || stack[id] >= kStackOfStretch;
-    const std::size_t below = (queued_[id] ? 0 : stack[id]) + stack_of(specs_[id], next[id].size());
+    queued_[id] = queued_[id] || !operators_[id]->demands().empty() || stack[id] >= kStackOfStretch;
+    const std::size_t below = (queued_[id] ? 0 : stack[id]) + stack_of(*operators_[id], next[id].size());
     for (const OperatorId to : next[id]) stack[to] = std::max(stack[to], below);
   }
 }
 
 void Wiring::check_loop(OperatorId head) const {
   const Members& loop = *loops_[head];
-  const std::string of = " the loop of '" + specs_[head].name + "'";
-  for (OperatorId id = 0; id < specs_.size(); ++id) {
+  const std::string of = " the loop of '" + operators_[head]->name() + "'";
+  for (OperatorId id = 0; id < operators_.size(); ++id) {
     if (!loop[id]) continue;
-    if (id != head && loops_[id].has_value()) refuse(specs_[id], "is the head of a loop inside" + of + ", which isn't supported");
-    if (!specs_[id].demands.empty())
-      refuse(specs_[id], "is conjunctive and can't stand in" + of + ": what it keeps back would hide that the loop isn't empty");
-    if ((specs_[id].flags & REL_ON_FINISH) != 0)
-      refuse(specs_[id], "has an end-of-input call and can't stand in" + of + ", which has ended by then: put it behind the loop");
+    if (id != head && loops_[id].has_value()) refuse(*operators_[id], "is the head of a loop inside" + of + ", which isn't supported");
+    if (!operators_[id]->demands().empty())
+      refuse(*operators_[id], "is conjunctive and can't stand in" + of + ": what it keeps back would hide that the loop isn't empty");
+    if (operators_[id]->has_any(REL_ON_FINISH))
+      refuse(*operators_[id], "has an end-of-input call and can't stand in" + of + ", which has ended by then: put it behind the loop");
   }
   for (const Edge& edge : edges_) {
     if (edge.to != head && loop[edge.to] && !loop[edge.from])
-      refuse(specs_[edge.from], "leads into" + of + " elsewhere than at its head: connect it with a port of the head");
+      refuse(*operators_[edge.from], "leads into" + of + " elsewhere than at its head: connect it with a port of the head");
   }
 }
 

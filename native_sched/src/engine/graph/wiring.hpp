@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "rayelastic/engine/scheduler.hpp"
@@ -17,21 +19,18 @@ struct Edge {
   bool feedback = false;
 };
 
-[[nodiscard]] std::size_t input_count(const OperatorSpec& spec) noexcept;
-[[nodiscard]] std::size_t output_count(const OperatorSpec& spec) noexcept;
-// Null if there is no such port.
-[[nodiscard]] const Schema* input_schema(const OperatorSpec& spec, std::size_t port) noexcept;
-[[nodiscard]] const Schema* output_schema(const OperatorSpec& spec, std::size_t port) noexcept;
-// Throws std::invalid_argument, naming the operator.
-[[noreturn]] void refuse(const OperatorSpec& spec, const std::string& why);
-void check_operator(const OperatorSpec& spec);
-void check_edge(const std::vector<OperatorSpec>& specs, const Edge& edge);
-void check_beginning(const std::vector<OperatorSpec>& specs, const Beginning& beginning);
+using Operators = std::vector<std::shared_ptr<Operator>>;
+
+// Throw std::invalid_argument, naming the operator.
+[[noreturn]] void refuse(const Operator& op, const std::string& why);
+void check_operator(Operator& op, const Placement& placement);
+void check_edge(const Operators& operators, const Edge& edge);
+void check_beginning(const Operators& operators, const Beginning& beginning);
 
 class Wiring {
  public:
   // Throws std::invalid_argument, naming the operator: see Scheduler::start.
-  Wiring(const std::vector<OperatorSpec>& specs, const std::vector<Edge>& edges);
+  Wiring(const Operators& operators, const std::vector<Edge>& edges);
 
   // Upstream before downstream, without regard to feedback.
   [[nodiscard]] const std::vector<OperatorId>& order() const noexcept { return order_; }
@@ -51,7 +50,7 @@ class Wiring {
   void check_loop(OperatorId head) const;
   [[nodiscard]] Members reach(Members members, bool downstream) const;
 
-  const std::vector<OperatorSpec>& specs_;
+  const Operators& operators_;
   const std::vector<Edge>& edges_;
   std::vector<OperatorId> order_;
   Members queued_;

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <utility>
 
@@ -74,145 +75,177 @@ struct Groups {
   std::unique_ptr<KeyedState> table;
 };
 
-struct AggregateState {
-  std::shared_ptr<const Schema> input;
-  std::shared_ptr<const Schema> output;
-  std::function<std::unique_ptr<Groups>()> make_groups;
-  std::unique_ptr<Groups> groups = {};
-  std::unique_ptr<Groups> partial = {};       // see OperatorSpec::partial; null: nothing was taken since the last mark
-  std::vector<const Field*> key_fields = {};  // of the output
-  std::vector<void*> of_run = {};             // states to be forgotten, with Emit::Run
-  bool overflowed = false;                    // what was taken in is wrong: every call fails from now on
+using MakeGroups = std::function<std::unique_ptr<Groups>()>;
+
+class AggregateOperator : public Operator {
+ public:
+  AggregateOperator(std::string name, std::shared_ptr<const Schema> input, std::shared_ptr<const Schema> output, std::uint32_t flags,
+                    MakeGroups make_groups)
+      : Operator(std::move(name), {std::move(input)}, {std::move(output)}, flags),
+        make_groups_(std::move(make_groups)),
+        groups_(make_groups_()) {
+    const std::span<const Field* const> keys = table().extractor().fields();
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      const Field& field = schema().fields()[i];
+      if (field.type != keys[i]->type || (keys[i]->nullable && !field.nullable))
+        throw std::invalid_argument("field '" + field.name + "' of the output schema can't hold key '" + keys[i]->name + "'");
+      key_fields_.push_back(&field);
+    }
+  }
+
+  [[nodiscard]] StateTable* state() override { return &table(); }
+  [[nodiscard]] KeyedState& table() const noexcept { return *groups_->table; }
+
+ protected:
+  [[nodiscard]] const Schema& schema() const noexcept { return *outputs().front(); }  // of the output
+  [[nodiscard]] Groups& groups() const noexcept { return *groups_; }
+  [[nodiscard]] std::unique_ptr<Groups> make_groups() const { return make_groups_(); }
 
   // A record of the key's aggregates; texts still point into the table. False: a user's code fails.
   [[nodiscard]] bool write(const StringView& key, const std::byte* state, std::byte* record) const {
-    std::memset(record, 0, output->record_size());
-    groups->table->extractor().restore(key, *output, key_fields, record);
-    return groups->accumulators.write(state, record);
+    std::memset(record, 0, schema().record_size());
+    table().extractor().restore(key, schema(), key_fields_, record);
+    return groups_->accumulators.write(state, record);
   }
 
-  // Nobody is in update_partial. False: a sum overflows, now or when it was called before.
-  [[nodiscard]] bool take_in_partial() {
-    const std::unique_ptr<Groups> taken = std::move(partial);
-    overflowed = (taken != nullptr && !groups->merge(*taken)) || overflowed;
-    return !overflowed;
+  [[nodiscard]] std::int64_t fail(std::size_t index, rel_context* context) const {
+    context->fail(groups_->accumulators.problem());
+    return REL_FAILED(index);
   }
+
+  // 0, or REL_FAILED.
+  [[nodiscard]] std::int64_t update(const std::byte* records, std::int64_t n, rel_context* context) {
+    const std::ptrdiff_t failed = groups_->update(records, static_cast<std::size_t>(n));
+    return failed < 0 ? 0 : fail(static_cast<std::size_t>(failed), context);
+  }
+
+  [[nodiscard]] std::int64_t emit_all(std::byte* out, std::int64_t capacity, rel_context* context) {
+    const std::size_t stride = schema().record_size();
+    std::size_t written = 0;
+    bool stopped = false;
+    bool failed = false;
+    const auto chunk_for_run = [context](std::size_t bytes) {  // freed with the run, unlike context->allocate in a long call
+      const ChunkRef chunk = Chunk::allocate(bytes);
+      context->attach(chunk.get());
+      return chunk->data();
+    };
+    table().for_each([&](const StringView& key, const std::byte* state) {
+      if (stopped || failed) return;
+      if (written == static_cast<std::size_t>(capacity)) {
+        detach_texts(schema(), out, written, chunk_for_run);
+        groups_->accumulators.settle();
+        stopped = !context->flush(static_cast<std::int64_t>(written));
+        written = 0;
+        if (stopped) return;
+      }
+      failed = !write(key, state, out + written++ * stride);
+    });
+    if (stopped) return REL_STOPPED;
+    if (failed) return fail(0, context);
+    detach_texts(schema(), out, written, chunk_for_run);
+    groups_->accumulators.settle();
+    return static_cast<std::int64_t>(written);
+  }
+
+ private:
+  const MakeGroups make_groups_;
+  const std::unique_ptr<Groups> groups_;
+  std::vector<const Field*> key_fields_;  // of the output
 };
 
-std::int64_t update_partial(const void* in, std::int64_t n, void* state, std::string& problem) {
-  auto& aggregate = *static_cast<AggregateState*>(state);
-  if (aggregate.partial == nullptr) aggregate.partial = aggregate.make_groups();
-  const std::ptrdiff_t failed = aggregate.partial->update(static_cast<const std::byte*>(in), static_cast<std::size_t>(n));
-  if (failed < 0) return n;
-  problem = aggregate.partial->accumulators.problem();
-  return REL_FAILED(failed);
-}
+// Emits at the end. Takes partial runs, if the order is nothing to its functions.
+class FinalAggregate final : public AggregateOperator {
+ public:
+  FinalAggregate(std::string name, std::shared_ptr<const Schema> input, std::shared_ptr<const Schema> output, MakeGroups make_groups)
+      : AggregateOperator(std::move(name), std::move(input), std::move(output), REL_ON_FINISH, std::move(make_groups)) {}
 
-bool has_partial_room(void* state) {
-  const auto& aggregate = *static_cast<AggregateState*>(state);
-  return aggregate.partial == nullptr || aggregate.partial->table->size() < kMostPartialKeys;
-}
-
-bool marked(void* state, Mark, rel_context* context) {
-  auto& aggregate = *static_cast<AggregateState*>(state);
-  if (!aggregate.take_in_partial()) context->fail(aggregate.groups->accumulators.problem());
-  return true;
-}
-
-void settle(void* state) {
-  auto& aggregate = *static_cast<AggregateState*>(state);
-  if (!aggregate.take_in_partial()) throw StateError(aggregate.groups->accumulators.problem());
-}
-
-std::int64_t emit_all(AggregateState& aggregate, std::byte* out, std::size_t capacity, rel_context* context) {
-  if (!aggregate.take_in_partial()) {
-    context->fail(aggregate.groups->accumulators.problem());
-    return REL_FAILED(0);
+  std::int64_t process(const std::byte* in, std::int64_t n, std::byte*, std::int64_t, rel_context* context) override {
+    return overflowed_ ? fail(0, context) : update(in, n, context);
   }
-  const std::size_t stride = aggregate.output->record_size();
-  std::size_t written = 0;
-  bool stopped = false;
-  bool failed = false;
-  const auto chunk_for_run = [context](std::size_t bytes) {  // let go with the run, unlike context->allocate in a long call
-    const ChunkRef chunk = Chunk::allocate(bytes);
-    context->attach(chunk.get());
-    return chunk->data();
-  };
-  aggregate.groups->table->for_each([&](const StringView& key, const std::byte* state) {
-    if (stopped || failed) return;
-    if (written == capacity) {
-      detach_texts(*aggregate.output, out, written, chunk_for_run);
-      aggregate.groups->accumulators.settle();
-      stopped = !context->flush(static_cast<std::int64_t>(written));
-      written = 0;
-      if (stopped) return;
+  std::int64_t finish(std::byte* out, std::int64_t capacity, rel_context* context) override {
+    return merge_partial() ? emit_all(out, capacity, context) : fail(0, context);
+  }
+  bool on_mark(Mark, rel_context* context) override {
+    if (!merge_partial()) (void)fail(0, context);
+    return true;
+  }
+
+  [[nodiscard]] bool takes_partial_runs() const override { return groups().accumulators.in_any_order(); }
+  std::int64_t process_partial(const std::byte* in, std::int64_t n, std::string& problem) override {
+    if (partial_ == nullptr) partial_ = make_groups();
+    const std::ptrdiff_t failed = partial_->update(in, static_cast<std::size_t>(n));
+    if (failed < 0) return n;
+    problem = partial_->accumulators.problem();
+    return REL_FAILED(failed);
+  }
+  [[nodiscard]] bool has_partial_room() const override { return partial_ == nullptr || partial_->table->size() < kMostPartialKeys; }
+  void settle() override {
+    if (!merge_partial()) throw StateError(groups().accumulators.problem());
+  }
+
+ private:
+  // Nobody is in process_partial. False: a sum overflows, now or when it was called before.
+  [[nodiscard]] bool merge_partial() {
+    const std::unique_ptr<Groups> partial = std::move(partial_);
+    overflowed_ = (partial != nullptr && !groups().merge(*partial)) || overflowed_;
+    return !overflowed_;
+  }
+
+  std::unique_ptr<Groups> partial_;  // null: there was no partial run since the last mark
+  bool overflowed_ = false;          // the state is wrong: every call fails from now on
+};
+
+// Emits what each run comes to, and forgets it.
+class RunAggregate final : public AggregateOperator {
+ public:
+  RunAggregate(std::string name, std::shared_ptr<const Schema> input, std::shared_ptr<const Schema> output, MakeGroups make_groups)
+      : AggregateOperator(std::move(name), std::move(input), std::move(output), 0, std::move(make_groups)) {}
+
+  std::int64_t process(const std::byte* in, std::int64_t n, std::byte* out, std::int64_t capacity, rel_context* context) override {
+    const std::int64_t failed = update(in, n, context);
+    if (failed != 0) return failed;
+    const std::int64_t emitted = emit_all(out, capacity, context);
+    table().for_each([this](const StringView&, std::byte* state) { of_run_.push_back(state); });
+    // The last one first: the place that is free last is taken first, so the next run's keys are in order again.
+    while (!of_run_.empty()) {
+      table().remove(of_run_.back());
+      of_run_.pop_back();
     }
-    failed = !aggregate.write(key, state, out + written++ * stride);
-  });
-  if (stopped) return REL_STOPPED;
-  if (failed) {
-    context->fail(aggregate.groups->accumulators.problem());
-    return REL_FAILED(0);
+    return emitted;
   }
-  detach_texts(*aggregate.output, out, written, chunk_for_run);
-  aggregate.groups->accumulators.settle();
-  return static_cast<std::int64_t>(written);
-}
+  [[nodiscard]] StateTable* state() override { return nullptr; }
 
-// 0, or REL_FAILED.
-std::int64_t take_in(AggregateState& aggregate, const std::byte* records, std::size_t count, rel_context* context) {
-  const std::ptrdiff_t failed = aggregate.overflowed ? 0 : aggregate.groups->update(records, count);
-  if (failed < 0) return 0;
-  context->fail(aggregate.groups->accumulators.problem());
-  return REL_FAILED(failed);
-}
+ private:
+  std::vector<void*> of_run_;  // states to be forgotten
+};
 
-std::int64_t update_final(const void* in, std::int64_t n, void* out, std::int64_t capacity, void* state, rel_context* context) {
-  auto& aggregate = *static_cast<AggregateState*>(state);
-  if (n == 0) return emit_all(aggregate, static_cast<std::byte*>(out), static_cast<std::size_t>(capacity), context);
-  return take_in(aggregate, static_cast<const std::byte*>(in), static_cast<std::size_t>(n), context);
-}
+// Emits the aggregates of a record's key for each record.
+class UpdateAggregate final : public AggregateOperator {
+ public:
+  UpdateAggregate(std::string name, std::shared_ptr<const Schema> input, std::shared_ptr<const Schema> output, MakeGroups make_groups)
+      : AggregateOperator(std::move(name), std::move(input), std::move(output), REL_ONE_TO_ONE, std::move(make_groups)) {}
 
-std::int64_t update_run(const void* in, std::int64_t n, void* out, std::int64_t capacity, void* state, rel_context* context) {
-  auto& aggregate = *static_cast<AggregateState*>(state);
-  const std::int64_t failed = take_in(aggregate, static_cast<const std::byte*>(in), static_cast<std::size_t>(n), context);
-  if (failed != 0) return failed;
-  const std::int64_t given = emit_all(aggregate, static_cast<std::byte*>(out), static_cast<std::size_t>(capacity), context);
-  aggregate.of_run.clear();
-  aggregate.groups->table->for_each([&aggregate](const StringView&, std::byte* one) { aggregate.of_run.push_back(one); });
-  // The last one first: the place that is free last is taken first, so the next run's keys are in order again.
-  while (!aggregate.of_run.empty()) {
-    aggregate.groups->table->remove(aggregate.of_run.back());
-    aggregate.of_run.pop_back();
-  }
-  return given;
-}
-
-std::int64_t update_each(const void* in, std::int64_t n, void* out, std::int64_t, void* state, rel_context* context) {
-  auto& aggregate = *static_cast<AggregateState*>(state);
-  auto& [accumulators, table] = *aggregate.groups;
-  const auto* records = static_cast<const std::byte*>(in);
-  auto* target = static_cast<std::byte*>(out);
-  const auto count = static_cast<std::size_t>(n);
-  const std::size_t stride = aggregate.input->record_size();
-  void* states[kBatch];
-  table->begin_run(context->watermark(), count);
-  for (std::size_t first = 0; first < count; first += kBatch) {
-    const std::size_t batch = std::min(kBatch, count - first);
-    table->lookup(records + first * stride, batch, states);
-    for (std::size_t i = 0; i < batch; ++i, target += aggregate.output->record_size()) {
-      if (accumulators.update(records + (first + i) * stride, 1, states + i) >= 0 ||
-          !aggregate.write(KeyedState::key_of(states[i]), static_cast<const std::byte*>(states[i]), target)) {
-        context->fail(accumulators.problem());
-        return REL_FAILED(first + i);
+  std::int64_t process(const std::byte* in, std::int64_t n, std::byte* out, std::int64_t, rel_context* context) override {
+    Accumulators& accumulators = groups().accumulators;
+    const auto count = static_cast<std::size_t>(n);
+    const std::size_t stride = inputs().front()->record_size();
+    void* states[kBatch];
+    table().begin_run(context->watermark(), count);
+    for (std::size_t first = 0; first < count; first += kBatch) {
+      const std::size_t batch = std::min(kBatch, count - first);
+      table().lookup(in + first * stride, batch, states);
+      for (std::size_t i = 0; i < batch; ++i, out += schema().record_size()) {
+        if (accumulators.update(in + (first + i) * stride, 1, states + i) >= 0 ||
+            !write(KeyedState::key_of(states[i]), static_cast<const std::byte*>(states[i]), out))
+          return fail(first + i, context);
+        detach_texts(schema(), out, 1, [context](std::size_t bytes) { return static_cast<char*>(context->allocate(bytes)); });
+        accumulators.settle();
       }
-      detach_texts(*aggregate.output, target, 1, [context](std::size_t bytes) { return static_cast<char*>(context->allocate(bytes)); });
-      aggregate.groups->accumulators.settle();
     }
+    table().publish();
+    return n;
   }
-  table->publish();
-  return n;
-}
+};
 
 }  // namespace
 
@@ -254,42 +287,18 @@ Type type_of_aggregate(AggregateFunction function, Type field) {
   }
 }
 
-OperatorSpec make_aggregate(std::string name, std::shared_ptr<const Schema> input, std::shared_ptr<const Schema> output,
-                            const std::vector<std::string>& keys, const std::vector<Aggregate>& aggregates, Emit emit,
-                            const TimeToLive& ttl) try {
+std::shared_ptr<Operator> make_aggregate(std::string name, std::shared_ptr<const Schema> input, std::shared_ptr<const Schema> output,
+                                         const std::vector<std::string>& keys, const std::vector<Aggregate>& aggregates, Emit emit,
+                                         const TimeToLive& ttl) try {
   if (emit != Emit::Update && ttl.ticks != 0) throw std::invalid_argument("aggregates at the end have no time to live");
-  auto state = std::make_shared<AggregateState>(
-      AggregateState{input, output, [=] { return std::make_unique<Groups>(input, output, keys, aggregates, ttl); }});
-  state->groups = state->make_groups();
-  KeyedState& table = *state->groups->table;
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    const Field& key = *table.extractor().fields()[i];
-    const Field& field = output->fields()[i];
-    if (field.type != key.type || (key.nullable && !field.nullable))
-      throw std::invalid_argument("field '" + field.name + "' of the output schema can't hold key '" + keys[i] + "'");
-    state->key_fields.push_back(&field);
-  }
-
-  OperatorSpec spec;
-  spec.name = std::move(name);
-  spec.process = emit == Emit::Final ? update_final : emit == Emit::Update ? update_each : update_run;
-  if (emit == Emit::Final) spec.flags = REL_ON_FINISH;
-  if (emit == Emit::Update) spec.flags = REL_ONE_TO_ONE;
-  if (emit == Emit::Final && state->groups->accumulators.in_any_order()) {
-    spec.partial = update_partial;
-    spec.has_partial_room = has_partial_room;
-    spec.settle = settle;
-    spec.marked = marked;
-  }
-  spec.input = std::move(input);
-  spec.output = std::move(output);
-  if (emit != Emit::Run) spec.store = std::shared_ptr<StateTable>(state, &table);
-  spec.state = std::move(state);
-  return spec;
+  MakeGroups make = [=] { return std::make_unique<Groups>(input, output, keys, aggregates, ttl); };
+  if (emit == Emit::Final) return std::make_shared<FinalAggregate>(name, std::move(input), std::move(output), std::move(make));
+  if (emit == Emit::Update) return std::make_shared<UpdateAggregate>(name, std::move(input), std::move(output), std::move(make));
+  return std::make_shared<RunAggregate>(name, std::move(input), std::move(output), std::move(make));
 } catch (const std::invalid_argument& problem) {
   throw std::invalid_argument("operator '" + name + "': " + problem.what());
 }
 
-KeyedState& table_of_aggregate(const OperatorSpec& spec) { return *static_cast<AggregateState*>(spec.state.get())->groups->table; }
+KeyedState& table_of_aggregate(Operator& op) { return dynamic_cast<AggregateOperator&>(op).table(); }
 
 }  // namespace rayelastic

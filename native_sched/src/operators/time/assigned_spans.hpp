@@ -22,13 +22,13 @@ struct Span {
 class AssignedSpans final : public rel_context {
  public:
   // `assigner`: an operator that emits any number of records of start and end for each of its input. Throws std::invalid_argument.
-  explicit AssignedSpans(std::shared_ptr<const OperatorSpec> assigner)
+  explicit AssignedSpans(std::shared_ptr<Operator> assigner)
       : assigner_(std::move(assigner)),
-        start_(*assigner_->output, "start"),
-        end_(*assigner_->output, "end"),
-        stride_(assigner_->output->record_size()),
+        start_(*assigner_->outputs().front(), "start"),
+        end_(*assigner_->outputs().front(), "end"),
+        stride_(assigner_->outputs().front()->record_size()),
         room_(kRoom * stride_ / sizeof(std::uint64_t)) {
-    if ((assigner_->flags & (REL_KEYED | REL_SOURCE | REL_SINK)) != 0)
+    if (assigner_->has_any(REL_KEYED | REL_SOURCE))
       throw std::invalid_argument("windows are assigned by a function of a tuple, without state");
   }
 
@@ -38,10 +38,10 @@ class AssignedSpans final : public rel_context {
     spans_.clear();
     has_failed_ = false;
     auto* const out = reinterpret_cast<std::byte*>(room_.data());
-    std::int64_t made = assigner_->process(record, 1, out, kRoom, assigner_->state.get(), this);
-    if (made < 0 && made != REL_STOPPED && assigner_->recovery != nullptr && !has_failed_) {
+    std::int64_t made = assigner_->process(record, 1, out, kRoom, this);
+    if (made < 0 && made != REL_STOPPED && assigner_->recovery() != nullptr && !has_failed_) {
       spans_.clear();
-      made = assigner_->recovery->go_on(*assigner_, {record, 1, out, kRoom, 0, 0, 0}, this);
+      made = assigner_->recovery()->go_on(*assigner_, {record, 1, out, kRoom, 0, 0, 0}, this);
     }
     if (made > 0) take(out, made);
     return std::min<std::int64_t>(made, 0);
@@ -73,7 +73,7 @@ class AssignedSpans final : public rel_context {
     for (std::int64_t i = 0; i < n; ++i, records += stride_) spans_.push_back({start_.of(records), end_.of(records)});
   }
 
-  const std::shared_ptr<const OperatorSpec> assigner_;
+  const std::shared_ptr<Operator> assigner_;
   const TimeField start_;
   const TimeField end_;
   const std::size_t stride_;

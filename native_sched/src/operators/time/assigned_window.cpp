@@ -6,9 +6,6 @@
 
 #include "operators/time/assigned_spans.hpp"
 #include "operators/time/window_kinds.hpp"
-#include "record/time_field.hpp"
-#include "state/due_keys.hpp"
-#include "state/timed_state.hpp"
 
 namespace rayelastic {
 
@@ -29,25 +26,36 @@ struct AssignedKey {
 }
 
 // `reached`: windows that end here or before were emitted, or would have been.
-struct AssignedWindow final : TimedState {
-  WindowCore core;
-  TimeField time;
-  std::int64_t lateness;
-  std::optional<AssignedSpans> assigner;
-  DueKeys due = {};
-
-  AssignedWindow(WindowCore made, TimeField field, const WindowOptions& options)
-      : core(std::move(made)), time(field), lateness(options.lateness) {
-    keep(&core.table(), nullptr);
-    if (options.assigner != nullptr) assigner.emplace(options.assigner);
+class AssignedWindow final : public TimedWindow {
+ public:
+  AssignedWindow(const WindowPorts& ports, const std::vector<std::string>& keys, const WindowOptions& options,
+                 const std::vector<Aggregate>& aggregates)
+      : TimedWindow(ports, keys, options, aggregates, options.assigner != nullptr ? options.assigner->flags() & REL_NEEDS_TOKEN : 0),
+        assigner_(options.assigner) {
+    if (assigner_ != nullptr) spans.emplace(assigner_);
   }
+  ~AssignedWindow() override { Slot::drop_all(core.table()); }
   AssignedWindow(const AssignedWindow&) = delete;
   AssignedWindow& operator=(const AssignedWindow&) = delete;
-  ~AssignedWindow() override {
-    core.table().for_each([](const StringView&, std::byte* slot) { delete kept_in<AssignedKey>(slot); });
-  }
 
-  enum class Outcome : std::uint8_t { Ok, Late, Stopped, Failed };
+  std::int64_t process(const std::byte* in, std::int64_t n, std::byte* out, std::int64_t capacity, rel_context* context) override {
+    OutputWriter writer(core.output(), out, capacity, context);
+    const std::size_t stride = core.input().record_size();
+    for (std::int64_t i = 0; i < n; ++i, in += stride) {
+      const std::int64_t made = spans->call(in, *context);
+      if (made != 0) return made == REL_STOPPED ? made : REL_FAILED(i);
+      const Outcome outcome = take(in, writer);
+      if (outcome == Outcome::Failed) return failed(core, i, context);  // without a problem the windows are wrong: Python explains it
+      if (outcome == Outcome::Stopped) return REL_STOPPED;
+      if (outcome == Outcome::Late && !context->emit(1, in, 1)) return REL_STOPPED;
+    }
+    publish();
+    return writer.result();
+  }
+  [[nodiscard]] CalledFor called_for() const override { return assigner_ != nullptr ? assigner_->called_for() : CalledFor::Unknown; }
+
+ private:
+  using Slot = OwnedInSlot<AssignedKey>;
 
   [[nodiscard]] bool takes(const Span& span) const noexcept { return span.end + lateness > reached; }
   // Behind its start, behind the record, and no time that was clamped.
@@ -64,22 +72,21 @@ struct AssignedWindow final : TimedState {
 
   Outcome give_window(void* slot, const Assigned& window, bool corrected, OutputWriter& writer) {
     const std::int64_t bounds[] = {window.span.start, window.span.end};
-    return outcome_of<Outcome>(core, core.give(slot, window.state, bounds, writer, corrected));
+    return outcome_of(core, core.give(slot, window.state, bounds, writer, corrected));
   }
 
   // Takes a record into a window of its key. One that has ended is emitted at once.
   Outcome take(void* slot, const std::byte* record, const Span& span, OutputWriter& writer) {
-    AssignedKey*& kept = kept_in<AssignedKey>(slot);
-    if (kept == nullptr) kept = new AssignedKey;
-    std::vector<Assigned>& windows = kept->windows;
+    AssignedKey& kept = Slot::obtain(slot);
+    std::vector<Assigned>& windows = kept.windows;
     auto place = windows.end();
     while (place != windows.begin() && !is_before(*(place - 1), span)) --place;
     const bool is_new = place == windows.end() || is_before({span, nullptr}, place->span);
     if (is_new) place = windows.insert(place, {span, core.make()});
     void* const state = place->state;
     if (core.accumulators().update(record, 1, &state) >= 0) return Outcome::Failed;
-    if (const std::int64_t next = next_due(windows, reached); next < kept->due) {
-      kept->due = next;
+    if (const std::int64_t next = next_due(windows, reached); next < kept.due) {
+      kept.due = next;
       due.note(next, slot);
     }
     return span.end <= reached ? give_window(slot, *place, !is_new, writer) : Outcome::Ok;
@@ -87,14 +94,14 @@ struct AssignedWindow final : TimedState {
 
   // Takes a record into the windows that take it; late if none of those that it was assigned to does.
   Outcome take(const std::byte* record, OutputWriter& writer) {
-    const std::vector<Span>& spans = assigner->spans();
+    const std::vector<Span>& assigned = spans->spans();
     const std::int64_t at = time.of(record);
-    if (!std::ranges::all_of(spans, [&](const Span& span) { return is_valid(span, at); })) return Outcome::Failed;
-    if (spans.empty()) return Outcome::Ok;
-    if (std::ranges::none_of(spans, [&](const Span& span) { return takes(span); })) return Outcome::Late;
+    if (!std::ranges::all_of(assigned, [&](const Span& span) { return is_valid(span, at); })) return Outcome::Failed;
+    if (assigned.empty()) return Outcome::Ok;
+    if (std::ranges::none_of(assigned, [&](const Span& span) { return takes(span); })) return Outcome::Late;
     void* slot = nullptr;
     core.table().lookup(record, 1, &slot);
-    for (const Span& span : spans) {
+    for (const Span& span : assigned) {
       if (!takes(span)) continue;
       if (const Outcome outcome = take(slot, record, span, writer); outcome != Outcome::Ok) return outcome;
     }
@@ -103,7 +110,7 @@ struct AssignedWindow final : TimedState {
 
   // Emits the windows of a key that end now, drops those that aren't kept any longer, and finds when the next one ends.
   Outcome give(void* slot, std::int64_t now, OutputWriter& writer) {
-    AssignedKey* const kept = kept_in<AssignedKey>(slot);
+    AssignedKey* const kept = Slot::find(slot);
     if (kept == nullptr || kept->due != now) return Outcome::Ok;  // noted for an earlier life of the slot, or twice
     core.table().will_change(slot);
     std::vector<Assigned>& windows = kept->windows;
@@ -115,7 +122,7 @@ struct AssignedWindow final : TimedState {
     std::for_each(windows.begin(), kept_from, [&](const Assigned& each) { core.drop(each.state); });
     windows.erase(windows.begin(), kept_from);
     if (windows.empty()) {
-      delete std::exchange(kept_in<AssignedKey>(slot), nullptr);
+      Slot::drop(slot);
       core.table().remove(slot);
       return Outcome::Ok;
     }
@@ -124,7 +131,7 @@ struct AssignedWindow final : TimedState {
     return Outcome::Ok;
   }
 
-  Outcome advance(std::int64_t watermark, OutputWriter& writer) {
+  [[nodiscard]] Outcome advance(std::int64_t watermark, OutputWriter& writer) override {
     reached = std::max(reached, std::clamp(watermark, kFirstTime, kLastTime) + 1);
     Outcome outcome = Outcome::Ok;
     (void)due.take(watermark == kEndOfTime ? kEndOfTime - 1 : reached, [&](std::int64_t now, void* slot) {
@@ -141,7 +148,7 @@ struct AssignedWindow final : TimedState {
   [[nodiscard]] std::size_t kept_bytes() const noexcept override { return core.bytes() + TimedState::size() * sizeof(AssignedKey); }
 
   void write(const void* slot, StateWriter& writer) const override {
-    const std::vector<Assigned>& windows = kept_in<AssignedKey>(slot).windows;
+    const std::vector<Assigned>& windows = Slot::get(slot).windows;
     writer.number(static_cast<std::uint32_t>(windows.size()));
     for (const Assigned& each : windows) {
       writer.number(each.span.start);
@@ -166,57 +173,23 @@ struct AssignedWindow final : TimedState {
     if (slot == nullptr) return;
     key.due = next_due(key.windows, until);
     due.note(key.due, slot);
-    kept_in<AssignedKey>(slot) = new AssignedKey(std::move(key));
+    Slot::put(slot, std::move(key));
   }
 
   void forget(void* slot) noexcept override {
-    AssignedKey* const key = std::exchange(kept_in<AssignedKey>(slot), nullptr);
+    const std::unique_ptr<AssignedKey> key = Slot::take(slot);
     for (const Assigned& each : key->windows) core.drop(each.state);
-    delete key;
   }
-};
 
-std::int64_t process(const void* in, std::int64_t n, void* out, std::int64_t capacity, void* opaque, rel_context* context) {
-  auto& window = *static_cast<AssignedWindow*>(opaque);
-  using Outcome = AssignedWindow::Outcome;
-  OutputWriter writer(window.core.output(), out, capacity, context);
-  if (n == 0) {
-    const std::int64_t watermark = context->watermark();
-    const Outcome outcome = window.advance(watermark, writer);
-    if (outcome == Outcome::Failed) return failed(window.core, 0, context);
-    if (watermark == kEndOfTime || outcome == Outcome::Stopped) return writer.result();
-    if (!writer.flush()) return REL_STOPPED;
-    context->mark({MarkKind::Watermark, watermark});
-    return 0;
-  }
-  const auto* record = static_cast<const std::byte*>(in);
-  const std::size_t stride = window.core.input().record_size();
-  for (std::int64_t i = 0; i < n; ++i, record += stride) {
-    const std::int64_t made = window.assigner->call(record, *context);
-    if (made != 0) return made == REL_STOPPED ? made : REL_FAILED(i);
-    const Outcome outcome = window.take(record, writer);
-    if (outcome == Outcome::Failed) return failed(window.core, i, context);  // without a problem the windows are wrong: Python explains it
-    if (outcome == Outcome::Stopped) return REL_STOPPED;
-    if (outcome == Outcome::Late && !context->emit(1, record, 1)) return REL_STOPPED;
-  }
-  window.publish();
-  return writer.result();
-}
+  const std::shared_ptr<Operator> assigner_;
+  std::optional<AssignedSpans> spans;
+};
 
 }  // namespace
 
-void make_assigned_window(OperatorSpec& spec, const std::vector<std::string>& keys, const WindowOptions& options,
-                          const std::vector<Aggregate>& aggregates) {
-  spec.process = process;
-  spec.flags = REL_ON_FINISH | REL_ON_WATERMARK;
-  if (options.assigner != nullptr) {
-    spec.flags |= options.assigner->flags & REL_NEEDS_TOKEN;
-    spec.called_for = options.assigner->called_for;
-  }
-  auto window = std::make_shared<AssignedWindow>(WindowCore(spec.input, spec.output, keys, bounds_of(options), aggregates),
-                                                 TimeField(*spec.input, options.time, options.shift), options);
-  spec.store = window;
-  spec.state = std::move(window);
+std::shared_ptr<Operator> make_assigned_window(const WindowPorts& ports, const std::vector<std::string>& keys, const WindowOptions& options,
+                                               const std::vector<Aggregate>& aggregates) {
+  return std::make_shared<AssignedWindow>(ports, keys, options, aggregates);
 }
 
 }  // namespace rayelastic

@@ -25,23 +25,66 @@ struct Split {
 };
 
 // `reached`: the greatest time so far. What was announced isn't kept: who goes on from it announces it again, for those downstream who don't.
-struct EventTime final : TimedState {
-  TimeField time;
-  std::int64_t lateness;
-  std::size_t stride;
-  Idleness idleness;
-  bool tells;  // there are marks of splits
-  Ahead ahead;
-  std::map<std::int64_t, Split> splits;
-  Split* current = nullptr;  // whose records come
-  std::int64_t announced = kNoWatermark;
-  Clock::time_point active = Clock::now();  // when the last record came; only with `idleness`
-  bool idle = false;                        // and nobody waits for it
-  std::string beyond;                       // what is said of a time that windows couldn't be counted with
+class EventTime final : public Operator, public TimedState {
+ public:
+  EventTime(std::string name, const std::shared_ptr<const Schema>& schema, const std::string& field, std::int64_t late, Idleness when,
+            bool with_splits, Ahead most)
+      : Operator(std::move(name), {schema}, Schemas(most.ticks_per_second > 0 ? 2 : 1, schema)),
+        time(*schema, field),
+        lateness(late),
+        stride(schema->record_size()),
+        idleness(when),
+        tells(with_splits),
+        ahead(most),
+        beyond("ValueError: the event time in field '" + field +
+               "' is no number, or 2**62 of its units or more from 1970 (146 years of nanoseconds). Filter such tuples out, or use a "
+               "coarser unit") {}
 
-  EventTime(TimeField field, std::int64_t late, std::size_t record_size, Idleness when, bool with_splits, Ahead most)
-      : time(field), lateness(late), stride(record_size), idleness(when), tells(with_splits), ahead(most) {}
+  std::int64_t process(const std::byte* in, std::int64_t n, std::byte*, std::int64_t, rel_context* context) override {
+    std::int64_t sent = 0;
+    Split& split = now();
+    wake(split, context);
+    const auto send = [&](std::int64_t end) {
+      const bool ok = sent == end || context->emit(0, in + static_cast<std::size_t>(sent) * stride, end - sent);
+      sent = end;
+      return ok;
+    };
+    const std::int64_t others = least(&split);
+    const std::int64_t latest = limit();
+    for (std::int64_t i = 0; i < n; ++i) {
+      const std::int64_t at = time.of(in + static_cast<std::size_t>(i) * stride);
+      if (at <= -kLatestTime || at >= kLatestTime) {
+        context->fail(beyond);
+        return REL_FAILED(i);
+      }
+      if (at > latest) {
+        if (!send(i) || !context->emit(1, in + static_cast<std::size_t>(i) * stride, 1)) return REL_STOPPED;
+        sent = i + 1;
+        continue;
+      }
+      const std::int64_t watermark = behind(std::min(others, split.reached));
+      if (at <= watermark && watermark > announced) {
+        if (!send(i)) return REL_STOPPED;
+        announce(watermark, context);
+      }
+      split.reached = std::max(split.reached, at);
+    }
+    reached = std::max(reached, split.reached);
+    if (!send(n)) return REL_STOPPED;
+    announce(behind(std::min(others, split.reached)), context);
+    return 0;
+  }
+  bool on_mark(Mark mark, rel_context* context) override {
+    if (mark.kind == MarkKind::Watermark) return mark.value == kIdle;  // others end here
+    if (mark.kind != MarkKind::Split) return true;
+    if (tells) take(mark, context);
+    return false;
+  }
+  void on_command(rel_context* context) override { look(context); }
+  [[nodiscard]] bool takes_commands() const override { return idleness.after.count() > 0; }
+  [[nodiscard]] StateTable* state() override { return this; }
 
+ private:
   [[nodiscard]] std::uint64_t form() const noexcept override {
     constexpr std::uint64_t kSplits = 0x7374696c7073;  // "splits"
     return tells ? hash_of(time.form() ^ kSplits) : time.form();
@@ -141,82 +184,28 @@ struct EventTime final : TimedState {
       announce(behind(reached) + static_cast<std::int64_t>(std::min(passed, static_cast<double>(kLongestSpan))), context);
     }
   }
+
+  const TimeField time;
+  const std::int64_t lateness;
+  const std::size_t stride;
+  const Idleness idleness;
+  const bool tells;  // there are marks of splits
+  const Ahead ahead;
+  const std::string beyond;  // the message for a time that windows couldn't be counted with
+  std::map<std::int64_t, Split> splits;
+  Split* current = nullptr;  // whose records come
+  std::int64_t announced = kNoWatermark;
+  Clock::time_point active = Clock::now();  // when the last record came; only with `idleness`
+  bool idle = false;                        // and nobody waits for it
 };
-
-std::int64_t process(const void* in, std::int64_t n, void*, std::int64_t, void* state, rel_context* context) {
-  auto& event = *static_cast<EventTime*>(state);
-  const auto* records = static_cast<const std::byte*>(in);
-  std::int64_t sent = 0;
-  Split& split = event.now();
-  event.wake(split, context);
-  const auto send = [&](std::int64_t end) {
-    const bool ok = sent == end || context->emit(0, records + static_cast<std::size_t>(sent) * event.stride, end - sent);
-    sent = end;
-    return ok;
-  };
-  const std::int64_t others = event.least(&split);
-  const std::int64_t limit = event.limit();
-  for (std::int64_t i = 0; i < n; ++i) {
-    const std::int64_t time = event.time.of(records + static_cast<std::size_t>(i) * event.stride);
-    if (time <= -kLatestTime || time >= kLatestTime) {
-      context->fail(event.beyond);
-      return REL_FAILED(i);
-    }
-    if (time > limit) {
-      if (!send(i) || !context->emit(1, records + static_cast<std::size_t>(i) * event.stride, 1)) return REL_STOPPED;
-      sent = i + 1;
-      continue;
-    }
-    const std::int64_t watermark = event.behind(std::min(others, split.reached));
-    if (time <= watermark && watermark > event.announced) {
-      if (!send(i)) return REL_STOPPED;
-      event.announce(watermark, context);
-    }
-    split.reached = std::max(split.reached, time);
-  }
-  event.reached = std::max(event.reached, split.reached);
-  if (!send(n)) return REL_STOPPED;
-  event.announce(event.behind(std::min(others, split.reached)), context);
-  return 0;
-}
-
-bool marked(void* state, Mark mark, rel_context* context) {
-  auto& event = *static_cast<EventTime*>(state);
-  switch (mark.kind) {
-    case MarkKind::Command:
-      event.look(context);
-      return false;
-    case MarkKind::Split:
-      if (event.tells) event.take(mark, context);
-      return false;
-    case MarkKind::Watermark:
-      return mark.value == kIdle;  // others end here
-    default:
-      return true;
-  }
-}
 
 }  // namespace
 
-OperatorSpec make_event_time(std::string name, std::shared_ptr<const Schema> schema, const std::string& field, std::int64_t lateness,
-                             Idleness idleness, bool splits, Ahead ahead) try {
+std::shared_ptr<Operator> make_event_time(std::string name, std::shared_ptr<const Schema> schema, const std::string& field,
+                                          std::int64_t lateness, Idleness idleness, bool splits, Ahead ahead) try {
   if (idleness.after.count() < 0) throw std::invalid_argument("the time after which it is idle is negative");
   if (lateness < 0 || lateness > kLongestSpan) throw std::invalid_argument("the lateness is negative or too long");
-  OperatorSpec spec;
-  spec.process = process;
-  spec.marked = marked;
-  spec.commanded = idleness.after.count() > 0;
-  auto event = std::make_shared<EventTime>(TimeField(*schema, field), lateness, schema->record_size(), idleness, splits, ahead);
-  event->beyond =
-      "ValueError: the event time in field '" + field +
-      "' is no number, or 2**62 of its units or more from 1970 (146 years of nanoseconds). Filter such tuples out, or use a coarser unit";
-  spec.store = event;
-  spec.state = std::move(event);
-  spec.input = schema;
-  if (ahead.ticks_per_second > 0) spec.further_outputs.push_back(schema);
-  spec.output = std::move(schema);
-  spec.name = std::move(name);
-  return spec;
+  return std::make_shared<EventTime>(name, schema, field, lateness, idleness, splits, ahead);
 } catch (const std::invalid_argument& problem) {
   throw std::invalid_argument("operator '" + name + "': " + problem.what());
 }

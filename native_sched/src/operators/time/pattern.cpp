@@ -8,7 +8,8 @@
 
 #include "operator/output_writer.hpp"
 #include "operators/time/join/joined_fields.hpp"
-#include "operators/time/window_core.hpp"
+#include "operators/owned_in_slot.hpp"
+#include "rayelastic/operator/function.hpp"
 #include "record/time_field.hpp"
 #include "state/due_keys.hpp"
 #include "state/record_pool.hpp"
@@ -33,35 +34,68 @@ struct Key {
 };
 
 // `reached`: the watermark.
-struct Pattern final : TimedState {
-  PatternOptions options;
-  OperatorSpec marks;
-  std::shared_ptr<const Schema> input;
-  std::shared_ptr<const Schema> output;
-  TimeField time;
-  KeyExtractor extractor{input, options.keys};
-  KeyedState table{input, options.keys, sizeof(void*), std::array<std::byte, sizeof(void*)>{}};
-  RecordPool pool{input};
-  WaitingRecords waiting{input,      1,   [this](const std::byte* record) { return time.of(record); }, [](std::int64_t at) { return at; },
-                         &extractor, true};
-  DueKeys due = {};
-  std::vector<std::vector<FieldCopy>> output_fields = {};  // by step; the keys are with the first
-  std::vector<std::int64_t> marked = {};                   // of a run
-
-  Pattern(PatternOptions wanted, OperatorSpec of, std::shared_ptr<const Schema> gives)
-      : options(std::move(wanted)),
-        marks(std::move(of)),
-        input(marks.input),
-        output(std::move(gives)),
-        time(*input, options.time, options.shift) {
+class PatternOperator final : public Operator, public TimedState {
+ public:
+  PatternOperator(const std::shared_ptr<Operator>& marks, std::shared_ptr<const Schema> output, const PatternOptions& pattern)
+      : Operator(marks->name(), marks->inputs(), {std::move(output), marks->inputs().front()},
+                 REL_ON_FINISH | REL_ON_WATERMARK | (marks->flags() & REL_NEEDS_TOKEN)),
+        options(pattern),
+        marks_(marks),
+        time(input(), options.time, options.shift) {
     keep(&table, &waiting);
+    check();
+    set_output_fields();
   }
-  Pattern(const Pattern&) = delete;
-  Pattern& operator=(const Pattern&) = delete;
-  ~Pattern() override {
-    table.for_each([](const StringView&, std::byte* slot) { delete kept_in<Key>(slot); });
-  }
+  ~PatternOperator() override { Slot::drop_all(table); }
+  PatternOperator(const PatternOperator&) = delete;
+  PatternOperator& operator=(const PatternOperator&) = delete;
 
+  std::int64_t process(const std::byte* in, std::int64_t n, std::byte*, std::int64_t, rel_context* context) override {
+    reached = std::max(reached, context->watermark());
+    marked.resize(static_cast<std::size_t>(n));
+    const std::int64_t produced = marks_->process(in, n, reinterpret_cast<std::byte*>(marked.data()), n, context);
+    if (produced < 0) return produced;
+    for (std::int64_t i = 0; i < n; ++i, in += input().record_size()) {
+      const auto mark = static_cast<std::uint64_t>(marked[static_cast<std::size_t>(i)]);
+      if (const std::int64_t at = time.of(in); at <= reached) {
+        if (!context->emit(kLate, in, 1)) return REL_STOPPED;
+      } else if (mark != 0) {
+        waiting.push(in, at, 0, mark);
+      }
+    }
+    publish();
+    return 0;
+  }
+  // Records and ends of waiting in the order of their times; of equal times the records first.
+  std::int64_t on_watermark(std::int64_t to, std::byte* out, std::int64_t capacity, rel_context* context) override {
+    const std::int64_t watermark = reached = std::max(reached, to);
+    OutputWriter writer(schema(), out, capacity, context);
+    for (;;) {
+      const std::int64_t next_due = due.next();
+      const std::int64_t end = std::min(watermark, next_due);
+      if (waiting.is_due(end)) {
+        const Waiting& next = waiting.top();
+        if (!take(next.record, next.time, next.tag, writer)) return REL_STOPPED;
+        waiting.pop();
+      } else if (next_due <= watermark && next_due != kEndOfTime) {
+        if (!due.take(end, [&](std::int64_t now, void* slot) { return expire(now, slot, writer); })) return REL_STOPPED;
+      } else {
+        break;
+      }
+    }
+    publish();
+    if (watermark == kEndOfTime) return writer.result();
+    if (!writer.flush()) return REL_STOPPED;
+    context->mark({MarkKind::Watermark, watermark});
+    return 0;
+  }
+  [[nodiscard]] StateTable* state() override { return this; }
+
+ private:
+  using Slot = OwnedInSlot<Key>;
+
+  [[nodiscard]] const Schema& input() const noexcept { return *inputs().front(); }
+  [[nodiscard]] const Schema& schema() const noexcept { return *outputs().front(); }
   [[nodiscard]] std::size_t steps() const noexcept { return options.steps.size(); }
 
   // Takes a record at its time. False: stop.
@@ -76,9 +110,8 @@ struct Pattern final : TimedState {
     } else {
       table.will_change(slot);
     }
-    Key*& key = kept_in<Key>(slot);
-    if (key == nullptr) key = new Key;
-    for (Begun& one : key->begun) {
+    Key& key = Slot::obtain(slot);
+    for (Begun& one : key.begun) {
       const std::size_t next = one.records.size();
       const std::uint64_t bits = mark >> (2 * next);
       if (options.steps[next].strict && (bits & 2U) != 0) {
@@ -94,7 +127,7 @@ struct Pattern final : TimedState {
         }
       }
     }
-    if (begins) key->begun.push_back({at + options.steps[1].within, {pool.keep(record)}});
+    if (begins) key.begun.push_back({at + options.steps[1].within, {pool.keep(record)}});
     tidy(slot);
     return true;
   }
@@ -106,10 +139,10 @@ struct Pattern final : TimedState {
 
   // Removes what is over, and notes when the key is to be looked at.
   void tidy(void* slot) {
-    Key* const key = kept_in<Key>(slot);
+    Key* const key = Slot::find(slot);
     std::erase_if(key->begun, [](const Begun& one) { return one.records.empty(); });
     if (key->begun.empty()) {
-      delete std::exchange(kept_in<Key>(slot), nullptr);
+      Slot::drop(slot);
       table.remove(slot);
       return;
     }
@@ -127,12 +160,12 @@ struct Pattern final : TimedState {
     std::byte* record = writer.next();
     if (record == nullptr) return false;
     const std::size_t taken = one.records.size();
-    for (std::size_t step = 0; step < taken; ++step) copy_fields(output_fields[step], *input, one.records[step], *output, record);
+    for (std::size_t step = 0; step < taken; ++step) copy_fields(output_fields[step], input(), one.records[step], schema(), record);
     if (taken < steps()) {
-      const Field& last = output->fields().back();
+      const Field& last = schema().fields().back();
       const std::string& name = options.steps[taken].name;
       store(record + last.offset, StringView(name.data(), static_cast<std::uint32_t>(name.size())));
-      set_valid(last, *output, record);
+      set_valid(last, schema(), record);
     }
     writer.detach(record);
     return true;
@@ -140,7 +173,7 @@ struct Pattern final : TimedState {
 
   // What hasn't come up to `now`. False: stop.
   [[nodiscard]] bool expire(std::int64_t now, void* slot, OutputWriter& writer) {
-    Key* const key = kept_in<Key>(slot);
+    Key* const key = Slot::find(slot);
     if (key == nullptr || key->due != now) return true;  // noted for an earlier life of the slot, or twice
     table.will_change(slot);
     key->due = kEndOfTime;
@@ -166,7 +199,7 @@ struct Pattern final : TimedState {
   [[nodiscard]] std::size_t kept_bytes() const noexcept override { return pool.bytes() + size() * sizeof(Key); }
 
   void write(const void* slot, StateWriter& writer) const override {
-    const Key& key = kept_in<Key>(slot);
+    const Key& key = Slot::get(slot);
     writer.number(static_cast<std::uint32_t>(key.begun.size()));
     for (const Begun& one : key.begun) {
       writer.number(one.until);
@@ -191,110 +224,61 @@ struct Pattern final : TimedState {
       if (slot != nullptr) key.begun.push_back(std::move(one));
     }
     if (slot == nullptr) return;
-    kept_in<Key>(slot) = new Key(std::move(key));
-    note(kept_in<Key>(slot), slot);
+    Slot::put(slot, std::move(key));
+    note(Slot::find(slot), slot);
   }
 
   void forget(void* slot) noexcept override {
-    Key* const key = std::exchange(kept_in<Key>(slot), nullptr);
+    const std::unique_ptr<Key> key = Slot::take(slot);
     for (Begun& one : key->begun) drop(one);
-    delete key;
   }
+
+  void check() const {
+    if (options.steps.size() < 2 || options.steps.size() > kMostSteps) throw std::invalid_argument("a pattern has 2 to 31 steps");
+    for (const PatternStep& step : options.steps) {
+      if (step.within < 0 || step.within > kLongestSpan) throw std::invalid_argument("the times of a pattern are negative or too long");
+    }
+    if (!maps_to_int64(*marks_) || marks_->has_any(REL_KEYED))
+      throw std::invalid_argument("marks are a function of a tuple that returns one int64");
+    const std::size_t fields = options.keys.size() + options.steps.size() * options.fields.size();
+    if (schema().fields().size() != fields + (options.outer ? 1 : 0))
+      throw std::invalid_argument("the output schema has to have the keys, then the fields of each step");
+    if (options.outer && (schema().fields().back().type != Type::String || !schema().fields().back().nullable))
+      throw std::invalid_argument("the last field has to be a text that may be null: of what is missing");
+  }
+
+  // Where the fields of each step go, the keys with those of the first.
+  void set_output_fields() {
+    output_fields.resize(steps());
+    output_fields[0] = joined_fields(input(), options.keys, schema(), 0, false);
+    std::size_t first = options.keys.size();
+    for (std::size_t step = 0; step < steps(); ++step, first += options.fields.size()) {
+      const auto copies = joined_fields(input(), options.fields, schema(), first, options.outer && step > 0);
+      output_fields[step].insert(output_fields[step].end(), copies.begin(), copies.end());
+    }
+  }
+
+  const PatternOptions options;
+  const std::shared_ptr<Operator> marks_;
+  const TimeField time;
+  KeyExtractor extractor{inputs().front(), options.keys};
+  KeyedState table{inputs().front(), options.keys, sizeof(void*), std::array<std::byte, sizeof(void*)>{}};
+  RecordPool pool{inputs().front()};
+  WaitingRecords waiting{
+      inputs().front(), 1,   [this](const std::byte* record) { return time.of(record); }, [](std::int64_t at) { return at; },
+      &extractor,       true};
+  DueKeys due;
+  std::vector<std::vector<FieldCopy>> output_fields;  // by step; the keys are with the first
+  std::vector<std::int64_t> marked;                   // of a run
 };
-
-// Records and ends of waiting in the order of their times; of equal times the records first.
-std::int64_t advance(Pattern& pattern, std::int64_t watermark, OutputWriter& writer, rel_context* context) {
-  for (;;) {
-    const std::int64_t due = pattern.due.next();
-    const std::int64_t end = std::min(watermark, due);
-    if (pattern.waiting.is_due(end)) {
-      const Waiting& next = pattern.waiting.top();
-      if (!pattern.take(next.record, next.time, next.tag, writer)) return REL_STOPPED;
-      pattern.waiting.pop();
-    } else if (due <= watermark && due != kEndOfTime) {
-      const auto expire = [&](std::int64_t now, void* slot) { return pattern.expire(now, slot, writer); };
-      if (!pattern.due.take(end, expire)) return REL_STOPPED;
-    } else {
-      break;
-    }
-  }
-  pattern.publish();
-  if (watermark == kEndOfTime) return writer.result();
-  if (!writer.flush()) return REL_STOPPED;
-  context->mark({MarkKind::Watermark, watermark});
-  return 0;
-}
-
-std::int64_t process(const void* in, std::int64_t n, void* out, std::int64_t capacity, void* state, rel_context* context) {
-  auto& pattern = *static_cast<Pattern*>(state);
-  const std::int64_t watermark = pattern.reached = std::max(pattern.reached, context->watermark());
-  OutputWriter writer(*pattern.output, out, capacity, context);
-  if (n == 0) return advance(pattern, watermark, writer, context);
-  pattern.marked.resize(static_cast<std::size_t>(n));
-  const std::int64_t made = pattern.marks.process(in, n, pattern.marked.data(), n, pattern.marks.state.get(), context);
-  if (made < 0) return made;
-  const auto* record = static_cast<const std::byte*>(in);
-  for (std::int64_t i = 0; i < n; ++i, record += pattern.input->record_size()) {
-    const auto mark = static_cast<std::uint64_t>(pattern.marked[static_cast<std::size_t>(i)]);
-    if (const std::int64_t at = pattern.time.of(record); at <= watermark) {
-      if (!context->emit(kLate, record, 1)) return REL_STOPPED;
-    } else if (mark != 0) {
-      pattern.waiting.push(record, at, 0, mark);
-    }
-  }
-  pattern.publish();
-  return 0;
-}
-
-// Where the fields of each step go, the keys with those of the first.
-std::vector<std::vector<FieldCopy>> fields_by_step(const Pattern& pattern) {
-  const PatternOptions& options = pattern.options;
-  std::vector<std::vector<FieldCopy>> found(pattern.steps());
-  found[0] = joined_fields(*pattern.input, options.keys, *pattern.output, 0, false);
-  std::size_t first = options.keys.size();
-  for (std::size_t step = 0; step < pattern.steps(); ++step, first += options.fields.size()) {
-    const auto copies = joined_fields(*pattern.input, options.fields, *pattern.output, first, options.outer && step > 0);
-    found[step].insert(found[step].end(), copies.begin(), copies.end());
-  }
-  return found;
-}
-
-void check(const Pattern& pattern) {
-  const PatternOptions& options = pattern.options;
-  const OperatorSpec& marks = pattern.marks;
-  if (options.steps.size() < 2 || options.steps.size() > kMostSteps) throw std::invalid_argument("a pattern has 2 to 31 steps");
-  for (const PatternStep& step : options.steps) {
-    if (step.within < 0 || step.within > kLongestSpan) throw std::invalid_argument("the times of a pattern are negative or too long");
-  }
-  const bool fits = marks.output != nullptr && marks.output->fields().size() == 1 && marks.output->fields()[0].type == Type::Int64 &&
-                    marks.output->record_size() == sizeof(std::int64_t) && (marks.flags & REL_ONE_TO_ONE) != 0 &&
-                    (marks.flags & REL_KEYED) == 0;
-  if (!fits) throw std::invalid_argument("marks are a function of a tuple that returns one int64");
-  const std::size_t fields = options.keys.size() + options.steps.size() * options.fields.size();
-  if (pattern.output->fields().size() != fields + (options.outer ? 1 : 0))
-    throw std::invalid_argument("the output schema has to have the keys, then the fields of each step");
-  if (options.outer && (pattern.output->fields().back().type != Type::String || !pattern.output->fields().back().nullable))
-    throw std::invalid_argument("the last field has to be a text that may be null: of what is missing");
-}
 
 }  // namespace
 
-OperatorSpec make_pattern(OperatorSpec marks, std::shared_ptr<const Schema> output, const PatternOptions& options) try {
-  auto pattern = std::make_shared<Pattern>(options, marks, output);
-  check(*pattern);
-  pattern->output_fields = fields_by_step(*pattern);
-  OperatorSpec spec;
-  spec.name = marks.name;
-  spec.process = process;
-  spec.flags = REL_ON_FINISH | REL_ON_WATERMARK | (marks.flags & REL_NEEDS_TOKEN);
-  spec.store = pattern;
-  spec.state = std::move(pattern);
-  spec.input = marks.input;
-  spec.output = std::move(output);
-  spec.further_outputs = {marks.input};
-  return spec;
+std::shared_ptr<Operator> make_pattern(const std::shared_ptr<Operator>& marks, std::shared_ptr<const Schema> output,
+                                       const PatternOptions& options) try {
+  return std::make_shared<PatternOperator>(marks, std::move(output), options);
 } catch (const std::invalid_argument& problem) {
-  throw std::invalid_argument("operator '" + marks.name + "': " + problem.what());
+  throw std::invalid_argument("operator '" + marks->name() + "': " + problem.what());
 }
 
 }  // namespace rayelastic

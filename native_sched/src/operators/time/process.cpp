@@ -20,43 +20,87 @@ constexpr std::uint32_t kMostAfterEnd = 100'000;  // timers that those of a key 
 using Outcome = ProcessCalls::Outcome;
 
 // `reached`: the watermark.
-struct Process final : TimedState {
-  ProcessOptions options;
-  ProcessMethods methods;
-  std::shared_ptr<const Schema> input;
-  std::shared_ptr<const Schema> output;
-  std::shared_ptr<const Schema> moment;
-  std::shared_ptr<void> owner;
-  std::optional<TimeField> time = {};
-  KeyedState table;
-  WaitingRecords waiting{input, 1, [this](const std::byte* record) { return time->of(record); }, [](std::int64_t at) { return at; },
-                         &table.extractor()};
-  TimerWheel wheel = {};
-  std::vector<std::byte> moment_record;
-  std::vector<const Field*> moment_keys = {};
-  std::vector<std::byte> aside = {};  // what is given when it is poked
-  bool ended = false;
-
-  Process(ProcessOptions wanted, const ProcessMethods& called, std::shared_ptr<const Schema> in, std::shared_ptr<const Schema> gives,
-          std::shared_ptr<const Schema> moments, const std::vector<std::string>& keys, std::shared_ptr<void> keeps)
-      : options(std::move(wanted)),
+class ProcessOperator final : public Operator, public TimedState {
+ public:
+  ProcessOperator(std::string name, const ProcessSchemas& schemas, const std::vector<std::string>& keys, const ProcessMethods& called,
+                  ProcessOptions given, std::shared_ptr<void> owner)
+      : Operator(std::move(name), {schemas.input}, outputs_of(schemas, given),
+                 given.time.empty() ? static_cast<std::uint32_t>(REL_ON_FINISH) : REL_ON_FINISH | REL_ON_WATERMARK),
+        options(std::move(given)),
         methods(called),
-        input(std::move(in)),
-        output(std::move(gives)),
-        moment(std::move(moments)),
-        owner(std::move(keeps)),
+        input(schemas.input),
+        output(schemas.output),
+        moment(schemas.moment),
+        owner_(std::move(owner)),
         table(input, keys, slot_size(), std::vector<std::byte>(slot_size())),
         moment_record(moment->record_size()) {
     if (!options.time.empty()) time.emplace(*input, options.time, options.shift);
     for (std::size_t i = 0; i < keys.size(); ++i) moment_keys.push_back(&moment->fields()[i]);
     keep(&table, time.has_value() ? &waiting : nullptr);
   }
-  Process(const Process&) = delete;
-  Process& operator=(const Process&) = delete;
-  ~Process() override {
+  ProcessOperator(const ProcessOperator&) = delete;
+  ProcessOperator& operator=(const ProcessOperator&) = delete;
+  ~ProcessOperator() override {
     table.for_each([](const StringView&, std::byte* slot) {
       if (ProcessKey* const key = kept(slot); key != nullptr) key->~ProcessKey();
     });
+  }
+
+  std::int64_t process(const std::byte* in, std::int64_t n, std::byte* out, std::int64_t capacity, rel_context* context) override {
+    ProcessCalls calls(*context, *output, out, static_cast<std::size_t>(capacity), true);
+    const std::size_t stride = input->record_size();
+    for (std::int64_t i = 0; i < n; ++i, in += stride) {
+      if (!time.has_value()) {
+        const std::int64_t now = options.now();
+        Outcome outcome = run(calls, now);
+        if (outcome == Outcome::Ok) outcome = take(calls, in, now);
+        if (outcome != Outcome::Ok) return done(calls, outcome, i, context);
+      } else if (const std::int64_t at = time->of(in); at > reached) {
+        waiting.push(in, at, 0);
+      } else if (!context->emit(1, in, 1)) {
+        return REL_STOPPED;
+      }
+    }
+    return done(calls, Outcome::Ok, 0, context);
+  }
+  std::int64_t on_watermark(std::int64_t watermark, std::byte* out, std::int64_t capacity, rel_context* context) override {
+    ProcessCalls calls(*context, *output, out, static_cast<std::size_t>(capacity), true);
+    if (watermark == kEndOfTime) return done(calls, end(calls), 0, context);
+    reached = std::max(reached, watermark);
+    const std::int64_t result = done(calls, run(calls, watermark), 0, context);
+    if (result == 0) context->mark({MarkKind::Watermark, watermark});
+    return result;
+  }
+  // By the clock: timers come though nothing else does.
+  void on_command(rel_context* context) override {
+    constexpr std::size_t kRecords = 256;
+    aside.resize(kRecords * output->record_size());
+    ProcessCalls calls(*context, *output, aside.data(), kRecords, false);
+    const Outcome outcome = run(calls, options.now());
+    publish();
+    if (outcome == Outcome::Failed) {
+      context->fail(calls.problem().empty() ? "a timer's call failed" : calls.problem());
+    } else if (outcome == Outcome::Ok) {
+      (void)calls.submit();  // whoever has to stop knows it
+    }
+  }
+  [[nodiscard]] bool takes_commands() const override { return !time.has_value(); }
+  [[nodiscard]] StateTable* state() override { return this; }
+
+ private:
+  static Schemas outputs_of(const ProcessSchemas& schemas, const ProcessOptions& options) {
+    return options.time.empty() ? Schemas{schemas.output} : Schemas{schemas.output, schemas.input};
+  }
+
+  // What the call returns; the operator's state may be read from now on.
+  [[nodiscard]] std::int64_t done(ProcessCalls& calls, Outcome outcome, std::int64_t index, rel_context* context) {
+    wheel.tidy(is_used);
+    publish();
+    if (outcome == Outcome::Failed) {
+      context->fail(calls.problem());
+      return REL_FAILED(index);
+    }
+    return outcome == Outcome::Ok && calls.submit() ? 0 : REL_STOPPED;
   }
 
   [[nodiscard]] std::size_t slot_size() const noexcept { return sizeof(ProcessKey) + options.initial.size(); }
@@ -251,93 +295,37 @@ struct Process final : TimedState {
     key.~ProcessKey();
     new (slot) std::uint64_t(0);
   }
+
+  const ProcessOptions options;
+  const ProcessMethods methods;
+  const std::shared_ptr<const Schema> input;
+  const std::shared_ptr<const Schema> output;
+  const std::shared_ptr<const Schema> moment;
+  const std::shared_ptr<void> owner_;
+  std::optional<TimeField> time;
+  KeyedState table;
+  WaitingRecords waiting{input, 1, [this](const std::byte* record) { return time->of(record); }, [](std::int64_t at) { return at; },
+                         &table.extractor()};
+  TimerWheel wheel;
+  std::vector<std::byte> moment_record;
+  std::vector<const Field*> moment_keys;
+  std::vector<std::byte> aside;  // what is emitted when it is poked
+  bool ended = false;
 };
-
-// What the call returns; the operator's state may be looked at from now on.
-std::int64_t done(Process& process, ProcessCalls& calls, Outcome outcome, std::int64_t index, rel_context* context) {
-  process.wheel.tidy(Process::is_used);
-  process.publish();
-  if (outcome == Outcome::Failed) {
-    context->fail(calls.problem());
-    return REL_FAILED(index);
-  }
-  return outcome == Outcome::Ok && calls.submit() ? 0 : REL_STOPPED;
-}
-
-std::int64_t run_process(const void* in, std::int64_t n, void* out, std::int64_t capacity, void* state, rel_context* context) {
-  auto& process = *static_cast<Process*>(state);
-  ProcessCalls calls(*context, *process.output, static_cast<std::byte*>(out), static_cast<std::size_t>(capacity), true);
-  const std::int64_t watermark = context->watermark();
-  if (n == 0 && watermark == kEndOfTime) return done(process, calls, process.end(calls), 0, context);
-  if (n == 0) {
-    process.reached = std::max(process.reached, watermark);
-    const std::int64_t result = done(process, calls, process.run(calls, watermark), 0, context);
-    if (result == 0) context->mark({MarkKind::Watermark, watermark});
-    return result;
-  }
-  const auto* record = static_cast<const std::byte*>(in);
-  const std::size_t stride = process.input->record_size();
-  for (std::int64_t i = 0; i < n; ++i, record += stride) {
-    if (!process.time.has_value()) {
-      const std::int64_t now = process.options.now();
-      Outcome outcome = process.run(calls, now);
-      if (outcome == Outcome::Ok) outcome = process.take(calls, record, now);
-      if (outcome != Outcome::Ok) return done(process, calls, outcome, i, context);
-    } else if (const std::int64_t at = process.time->of(record); at > process.reached) {
-      process.waiting.push(record, at, 0);
-    } else if (!context->emit(1, record, 1)) {
-      return REL_STOPPED;
-    }
-  }
-  return done(process, calls, Outcome::Ok, 0, context);
-}
-
-// By the clock: timers come though nothing else does.
-bool poked(void* state, Mark mark, rel_context* context) {
-  constexpr std::size_t kRecords = 256;
-  if (mark.kind != MarkKind::Command) return true;
-  auto& process = *static_cast<Process*>(state);
-  process.aside.resize(kRecords * process.output->record_size());
-  ProcessCalls calls(*context, *process.output, process.aside.data(), kRecords, false);
-  const Outcome outcome = process.run(calls, process.options.now());
-  process.publish();
-  if (outcome == Outcome::Failed) {
-    context->fail(calls.problem().empty() ? "a timer's call failed" : calls.problem());
-  } else if (outcome == Outcome::Ok) {
-    (void)calls.submit();  // whoever has to stop knows it
-  }
-  return false;
-}
 
 }  // namespace
 
-OperatorSpec make_process(std::string name, std::shared_ptr<const Schema> input, std::shared_ptr<const Schema> output,
-                          std::shared_ptr<const Schema> moment, const std::vector<std::string>& keys, const ProcessMethods& methods,
-                          ProcessOptions options, std::shared_ptr<void> owner) try {
+std::shared_ptr<Operator> make_process(std::string name, const ProcessSchemas& schemas, const std::vector<std::string>& keys,
+                                       const ProcessMethods& methods, ProcessOptions options, std::shared_ptr<void> owner) try {
   if (methods.on_tuple == nullptr) throw std::invalid_argument("a process has an on_tuple");
-  if (moment->fields().size() != keys.size() + 1) throw std::invalid_argument("moments are the keys, then a time");
+  const std::vector<Field>& moment = schemas.moment->fields();
+  if (moment.size() != keys.size() + 1) throw std::invalid_argument("moments are the keys, then a time");
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    const Field* key = input->find(keys[i]);
-    if (key == nullptr || key->type != moment->fields()[i].type) throw std::invalid_argument("moments can't hold key '" + keys[i] + "'");
+    const Field* key = schemas.input->find(keys[i]);
+    if (key == nullptr || key->type != moment[i].type) throw std::invalid_argument("moments can't hold key '" + keys[i] + "'");
   }
-  const bool timed = !options.time.empty();
-  if (timed == (options.now != nullptr)) throw std::invalid_argument("a process goes by event time, or by the clock");
-  auto process = std::make_shared<Process>(std::move(options), methods, input, output, std::move(moment), keys, std::move(owner));
-  OperatorSpec spec;
-  spec.name = std::move(name);
-  spec.process = run_process;
-  spec.flags = timed ? REL_ON_FINISH | REL_ON_WATERMARK : static_cast<std::uint32_t>(REL_ON_FINISH);
-  spec.store = process;
-  spec.state = std::move(process);
-  spec.output = std::move(output);
-  if (timed) {
-    spec.further_outputs.push_back(input);
-  } else {
-    spec.commanded = true;
-    spec.marked = poked;
-  }
-  spec.input = std::move(input);
-  return spec;
+  if (options.time.empty() != (options.now != nullptr)) throw std::invalid_argument("a process goes by event time, or by the clock");
+  return std::make_shared<ProcessOperator>(name, schemas, keys, methods, std::move(options), std::move(owner));
 } catch (const std::invalid_argument& problem) {
   throw std::invalid_argument("operator '" + name + "': " + problem.what());
 }

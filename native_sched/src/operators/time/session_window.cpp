@@ -4,9 +4,6 @@
 #include <vector>
 
 #include "operators/time/window_kinds.hpp"
-#include "record/time_field.hpp"
-#include "state/due_keys.hpp"
-#include "state/timed_state.hpp"
 
 namespace rayelastic {
 
@@ -25,24 +22,32 @@ struct SessionKey {
 };
 
 // `reached`: the watermark.
-struct SessionWindow final : TimedState {
-  WindowCore core;
-  TimeField time;
-  std::int64_t gap;
-  std::int64_t lateness;
-  DueKeys due = {};
-
-  SessionWindow(WindowCore made, TimeField field, const WindowOptions& options)
-      : core(std::move(made)), time(field), gap(options.size), lateness(options.lateness) {
-    keep(&core.table(), nullptr);
-  }
+class SessionWindow final : public TimedWindow {
+ public:
+  SessionWindow(const WindowPorts& ports, const std::vector<std::string>& keys, const WindowOptions& options,
+                const std::vector<Aggregate>& aggregates)
+      : TimedWindow(ports, keys, options, aggregates), gap(options.size) {}
+  ~SessionWindow() override { Slot::drop_all(core.table()); }
   SessionWindow(const SessionWindow&) = delete;
   SessionWindow& operator=(const SessionWindow&) = delete;
-  ~SessionWindow() override {
-    core.table().for_each([](const StringView&, std::byte* slot) { delete kept_in<SessionKey>(slot); });
+
+  std::int64_t process(const std::byte* in, std::int64_t n, std::byte* out, std::int64_t capacity, rel_context* context) override {
+    OutputWriter writer(core.output(), out, capacity, context);
+    const std::size_t stride = core.input().record_size();
+    for (std::int64_t i = 0; i < n; ++i, in += stride) {
+      void* slot = nullptr;
+      core.table().lookup(in, 1, &slot);
+      const Outcome outcome = take(slot, in, writer);
+      if (outcome == Outcome::Failed) return failed(core, i, context);
+      if (outcome == Outcome::Stopped) return REL_STOPPED;
+      if (outcome == Outcome::Late && !context->emit(1, in, 1)) return REL_STOPPED;
+    }
+    publish();
+    return writer.result();
   }
 
-  enum class Outcome : std::uint8_t { Ok, Late, Stopped, Failed };
+ private:
+  using Slot = OwnedInSlot<SessionKey>;
 
   [[nodiscard]] std::int64_t end_of(const Session& each) const noexcept { return each.last + gap; }
   // When there is something to do for a key, of which what ends up to a time was given.
@@ -55,12 +60,12 @@ struct SessionWindow final : TimedState {
   Outcome give_session(void* slot, Session& session, bool corrected, OutputWriter& writer) {
     const std::int64_t bounds[] = {session.start, end_of(session)};
     session.given = true;
-    return outcome_of<Outcome>(core, core.give(slot, session.state, bounds, writer, corrected));
+    return outcome_of(core, core.give(slot, session.state, bounds, writer, corrected));
   }
 
   Outcome take(void* slot, const std::byte* record, OutputWriter& writer) {
     const std::int64_t at = time.of(record);
-    SessionKey*& kept = kept_in<SessionKey>(slot);
+    SessionKey* kept = Slot::find(slot);
     std::vector<Session>* sessions = kept == nullptr ? nullptr : &kept->sessions;
     const auto is_near = [&](const Session& each) { return each.last + gap >= at && each.start - gap <= at; };
     const bool joins = sessions != nullptr && std::ranges::any_of(*sessions, is_near);
@@ -68,7 +73,7 @@ struct SessionWindow final : TimedState {
       if (kept == nullptr) core.table().remove(slot);
       return Outcome::Late;
     }
-    if (kept == nullptr) kept = new SessionKey;
+    kept = &Slot::obtain(slot);
     sessions = &kept->sessions;
     auto first = std::ranges::find_if(*sessions, [&](const Session& each) { return each.last + gap >= at; });
     if (!joins) {
@@ -96,7 +101,7 @@ struct SessionWindow final : TimedState {
 
   // Gives the session of a key that ends now, drops what isn't kept any longer, and looks when the next one ends.
   Outcome give(void* slot, std::int64_t now, OutputWriter& writer) {
-    SessionKey* const kept = kept_in<SessionKey>(slot);
+    SessionKey* const kept = Slot::find(slot);
     if (kept == nullptr || kept->due != now) return Outcome::Ok;  // noted for an earlier life of the slot, or twice
     core.table().will_change(slot);
     std::vector<Session>& sessions = kept->sessions;
@@ -108,7 +113,7 @@ struct SessionWindow final : TimedState {
     std::for_each(sessions.begin(), kept_from, [&](const Session& each) { core.drop(each.state); });
     sessions.erase(sessions.begin(), kept_from);
     if (sessions.empty()) {
-      delete std::exchange(kept_in<SessionKey>(slot), nullptr);
+      Slot::drop(slot);
       core.table().remove(slot);
       return Outcome::Ok;
     }
@@ -117,7 +122,7 @@ struct SessionWindow final : TimedState {
     return Outcome::Ok;
   }
 
-  Outcome advance(std::int64_t to, OutputWriter& writer) {
+  [[nodiscard]] Outcome advance(std::int64_t to, OutputWriter& writer) override {
     reached = std::max(reached, to);
     Outcome outcome = Outcome::Ok;
     (void)due.take(reached, [&](std::int64_t now, void* slot) {
@@ -135,7 +140,7 @@ struct SessionWindow final : TimedState {
   [[nodiscard]] std::size_t kept_bytes() const noexcept override { return core.bytes() + TimedState::size() * sizeof(SessionKey); }
 
   void write(const void* slot, StateWriter& writer) const override {
-    const std::vector<Session>& sessions = kept_in<SessionKey>(slot).sessions;
+    const std::vector<Session>& sessions = Slot::get(slot).sessions;
     writer.number(static_cast<std::uint32_t>(sessions.size()));
     for (const Session& each : sessions) {
       writer.number(each.start);
@@ -163,54 +168,22 @@ struct SessionWindow final : TimedState {
     if (slot == nullptr) return;
     key.due = next_due(key.sessions, until);
     due.note(key.due, slot);
-    kept_in<SessionKey>(slot) = new SessionKey(std::move(key));
+    Slot::put(slot, std::move(key));
   }
 
   void forget(void* slot) noexcept override {
-    SessionKey* const key = std::exchange(kept_in<SessionKey>(slot), nullptr);
+    const std::unique_ptr<SessionKey> key = Slot::take(slot);
     for (const Session& each : key->sessions) core.drop(each.state);
-    delete key;
   }
-};
 
-std::int64_t process(const void* in, std::int64_t n, void* out, std::int64_t capacity, void* opaque, rel_context* context) {
-  auto& window = *static_cast<SessionWindow*>(opaque);
-  using Outcome = SessionWindow::Outcome;
-  if (n == 0) {
-    OutputWriter writer(window.core.output(), out, capacity, context);
-    const std::int64_t watermark = context->watermark();
-    const Outcome outcome = window.advance(watermark, writer);
-    if (outcome == Outcome::Failed) return failed(window.core, 0, context);
-    if (watermark == kEndOfTime || outcome == Outcome::Stopped) return writer.result();
-    if (!writer.flush()) return REL_STOPPED;
-    context->mark({MarkKind::Watermark, watermark});
-    return 0;
-  }
-  OutputWriter writer(window.core.output(), out, capacity, context);
-  const auto* record = static_cast<const std::byte*>(in);
-  const std::size_t stride = window.core.input().record_size();
-  for (std::int64_t i = 0; i < n; ++i, record += stride) {
-    void* slot = nullptr;
-    window.core.table().lookup(record, 1, &slot);
-    const Outcome outcome = window.take(slot, record, writer);
-    if (outcome == Outcome::Failed) return failed(window.core, i, context);
-    if (outcome == Outcome::Stopped) return REL_STOPPED;
-    if (outcome == Outcome::Late && !context->emit(1, record, 1)) return REL_STOPPED;
-  }
-  window.publish();
-  return writer.result();
-}
+  const std::int64_t gap;
+};
 
 }  // namespace
 
-void make_session_window(OperatorSpec& spec, const std::vector<std::string>& keys, const WindowOptions& options,
-                         const std::vector<Aggregate>& aggregates) {
-  spec.process = process;
-  spec.flags = REL_ON_FINISH | REL_ON_WATERMARK;
-  auto window = std::make_shared<SessionWindow>(WindowCore(spec.input, spec.output, keys, bounds_of(options), aggregates),
-                                                TimeField(*spec.input, options.time, options.shift), options);
-  spec.store = window;
-  spec.state = std::move(window);
+std::shared_ptr<Operator> make_session_window(const WindowPorts& ports, const std::vector<std::string>& keys, const WindowOptions& options,
+                                              const std::vector<Aggregate>& aggregates) {
+  return std::make_shared<SessionWindow>(ports, keys, options, aggregates);
 }
 
 }  // namespace rayelastic

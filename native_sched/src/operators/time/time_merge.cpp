@@ -13,70 +13,59 @@ namespace rayelastic {
 namespace {
 
 // `reached`: the watermark.
-struct Merge final : TimedState {
-  std::shared_ptr<const Schema> schema;
-  TimeField time;
-  WaitingRecords waiting;
-
-  Merge(std::shared_ptr<const Schema> records, TimeField field, std::size_t ports)
-      : schema(std::move(records)),
-        time(field),
-        waiting(
-            schema, static_cast<std::uint32_t>(ports), [this](const std::byte* record) { return time.of(record); },
+class MergeOperator final : public Operator, public TimedState {
+ public:
+  MergeOperator(std::string name, const std::shared_ptr<const Schema>& schema, TimeField field, std::size_t ports)
+      : Operator(std::move(name), Schemas(ports, schema), {schema, schema}, REL_ON_FINISH | REL_ON_WATERMARK),
+        time_(field),
+        waiting_(
+            schema, static_cast<std::uint32_t>(ports), [this](const std::byte* record) { return time_.of(record); },
             [](std::int64_t at) { return at; }) {
-    keep(nullptr, &waiting);
+    keep(nullptr, &waiting_);
   }
 
-  [[nodiscard]] std::uint64_t form() const noexcept override { return time.form(); }
-};
-
-std::int64_t process(const void* in, std::int64_t n, void* out, std::int64_t capacity, void* state, rel_context* context) {
-  auto& merge = *static_cast<Merge*>(state);
-  const std::int64_t watermark = merge.reached = std::max(merge.reached, context->watermark());
-  if (n == 0) {
-    OutputWriter writer(*merge.schema, out, capacity, context);
-    while (merge.waiting.is_due(watermark)) {
-      std::byte* record = writer.next();
-      if (record == nullptr) return REL_STOPPED;
-      std::memcpy(record, merge.waiting.top().record, merge.schema->record_size());
-      writer.detach(record);
-      merge.waiting.pop();
+  std::int64_t process(const std::byte* in, std::int64_t n, std::byte*, std::int64_t, rel_context* context) override {
+    reached = std::max(reached, context->watermark());
+    for (std::int64_t i = 0; i < n; ++i, in += inputs().front()->record_size()) {
+      const std::int64_t at = time_.of(in);
+      if (at > reached) {
+        waiting_.push(in, at, static_cast<std::uint32_t>(context->port()));
+      } else if (!context->emit(1, in, 1)) {
+        return REL_STOPPED;
+      }
     }
-    if (watermark == kEndOfTime) return writer.result();
-    if (!writer.flush()) return REL_STOPPED;
-    context->mark({MarkKind::Watermark, watermark});
+    publish();
     return 0;
   }
-  const auto* record = static_cast<const std::byte*>(in);
-  for (std::int64_t i = 0; i < n; ++i, record += merge.schema->record_size()) {
-    const std::int64_t at = merge.time.of(record);
-    if (at > watermark) {
-      merge.waiting.push(record, at, static_cast<std::uint32_t>(context->port()));
-    } else if (!context->emit(1, record, 1)) {
-      return REL_STOPPED;
+  std::int64_t on_watermark(std::int64_t watermark, std::byte* out, std::int64_t capacity, rel_context* context) override {
+    reached = std::max(reached, watermark);
+    OutputWriter writer(*outputs().front(), out, capacity, context);
+    while (waiting_.is_due(reached)) {
+      std::byte* record = writer.next();
+      if (record == nullptr) return REL_STOPPED;
+      std::memcpy(record, waiting_.top().record, outputs().front()->record_size());
+      writer.detach(record);
+      waiting_.pop();
     }
+    if (reached == kEndOfTime) return writer.result();
+    if (!writer.flush()) return REL_STOPPED;
+    context->mark({MarkKind::Watermark, reached});
+    return 0;
   }
-  merge.publish();
-  return 0;
-}
+  [[nodiscard]] StateTable* state() override { return this; }
+  [[nodiscard]] std::uint64_t form() const noexcept override { return time_.form(); }
+
+ private:
+  const TimeField time_;
+  WaitingRecords waiting_;
+};
 
 }  // namespace
 
-OperatorSpec make_merge(std::string name, std::shared_ptr<const Schema> schema, std::size_t ports, const std::string& time,
-                        std::int64_t shift) try {
+std::shared_ptr<Operator> make_merge(std::string name, std::shared_ptr<const Schema> schema, std::size_t ports, const std::string& time,
+                                     std::int64_t shift) try {
   if (ports < 1) throw std::invalid_argument("there is nothing to merge");
-  OperatorSpec spec;
-  spec.process = process;
-  spec.flags = REL_ON_FINISH | REL_ON_WATERMARK;
-  auto merge = std::make_shared<Merge>(schema, TimeField(*schema, time, shift), ports);
-  spec.store = merge;
-  spec.state = std::move(merge);
-  spec.input = schema;
-  spec.further_inputs.assign(ports - 1, schema);
-  spec.output = schema;
-  spec.further_outputs.push_back(std::move(schema));
-  spec.name = std::move(name);
-  return spec;
+  return std::make_shared<MergeOperator>(name, schema, TimeField(*schema, time, shift), ports);
 } catch (const std::invalid_argument& problem) {
   throw std::invalid_argument("operator '" + name + "': " + problem.what());
 }

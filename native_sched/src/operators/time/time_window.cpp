@@ -6,9 +6,6 @@
 #include <vector>
 
 #include "operators/time/window_kinds.hpp"
-#include "record/time_field.hpp"
-#include "state/due_keys.hpp"
-#include "state/timed_state.hpp"
 
 namespace rayelastic {
 
@@ -25,25 +22,41 @@ struct TimeKey {
 };
 
 // `reached`: windows that end here or before were given, or would have been. All times but those of records and watermarks are counted.
-struct TimeWindow final : TimedState {
-  WindowCore core;
-  TimeField time;
-  WindowTimes times;
-  std::int64_t size;
-  std::int64_t slide;
-  std::int64_t lateness;
-  std::int64_t pane = std::gcd(size, slide);
-  DueKeys due = {};
-
-  TimeWindow(WindowCore made, TimeField field, const WindowOptions& options)
-      : core(std::move(made)), time(field), times(options.times), size(options.size), slide(options.slide), lateness(options.lateness) {
-    keep(&core.table(), nullptr);
-  }
+class TimeWindow final : public TimedWindow {
+ public:
+  TimeWindow(const WindowPorts& ports, const std::vector<std::string>& keys, const WindowOptions& options,
+             const std::vector<Aggregate>& aggregates)
+      : TimedWindow(ports, keys, options, aggregates), times(options.times), size(options.size), slide(options.slide) {}
+  ~TimeWindow() override { Slot::drop_all(core.table()); }
   TimeWindow(const TimeWindow&) = delete;
   TimeWindow& operator=(const TimeWindow&) = delete;
-  ~TimeWindow() override {
-    core.table().for_each([](const StringView&, std::byte* slot) { delete kept_in<TimeKey>(slot); });
+
+  std::int64_t process(const std::byte* in, std::int64_t n, std::byte* out, std::int64_t capacity, rel_context* context) override {
+    OutputWriter writer(core.output(), out, capacity, context);
+    const std::size_t stride = core.input().record_size();
+    std::int64_t first = 0;
+    for (std::int64_t i = 0; i <= n; ++i) {
+      const std::byte* record = in + static_cast<std::size_t>(i) * stride;
+      const std::int64_t at = i == n ? 0 : time_of(record);
+      const bool late = i < n && is_late(at);
+      const bool corrects = i < n && !late && is_corrected_by(at) && !is_between_windows(at);
+      if (i < n && !late && !corrects && !is_between_windows(at)) continue;
+      const std::ptrdiff_t wrong = take(in + static_cast<std::size_t>(first) * stride, static_cast<std::size_t>(i - first));
+      if (wrong >= 0) return failed(core, first + wrong, context);
+      if (late && !context->emit(1, record, 1)) return REL_STOPPED;
+      if (corrects) {
+        const Outcome outcome = correct(record, at, writer);
+        if (outcome == Outcome::Failed) return failed(core, i, context);
+        if (outcome == Outcome::Stopped) return REL_STOPPED;
+      }
+      first = i + 1;
+    }
+    publish();
+    return writer.result();
   }
+
+ private:
+  using Slot = OwnedInSlot<TimeKey>;
 
   [[nodiscard]] std::int64_t time_of(const std::byte* record) const noexcept { return times.counted(time.of(record)); }
 
@@ -72,9 +85,7 @@ struct TimeWindow final : TimedState {
 
   // The pane of a record that isn't late, in the key that the slot belongs to.
   std::byte* pane_for(void* slot, std::int64_t at) {
-    TimeKey*& kept = kept_in<TimeKey>(slot);
-    if (kept == nullptr) kept = new TimeKey;
-    TimeKey& key = *kept;
+    TimeKey& key = Slot::obtain(slot);
     const std::int64_t end = last_end_of(at) <= reached ? last_end_of(at) + lateness : first_end_after(std::max(at, reached));
     if (end < key.due) {
       key.due = end;
@@ -87,33 +98,31 @@ struct TimeWindow final : TimedState {
     return place->state;
   }
 
-  enum class Outcome : std::uint8_t { Ok, Stopped, Failed };
-
   // What is given of a window: for the first time; or once more, if it had panes before that of the record that has come late.
   enum class Given : std::uint8_t { Complete, Again, AgainWithNewPane };
 
   // Gives the window of a key that ends there, if it has records.
   Outcome give_window(void* slot, std::int64_t end, Given given, OutputWriter& writer) {
-    const std::vector<Pane>& panes = kept_in<TimeKey>(slot)->panes;
+    const std::vector<Pane>& panes = Slot::find(slot)->panes;
     const std::int64_t bounds[] = {times.uncounted(end - size), times.uncounted(end)};
     const auto begin = std::ranges::find_if(panes, [&](const Pane& each) { return each.number * pane >= end - size; });
     const auto behind = std::find_if(begin, panes.end(), [&](const Pane& each) { return each.number * pane >= end; });
     if (behind == begin) return Outcome::Ok;
     const bool corrected = given == Given::Again || (given == Given::AgainWithNewPane && behind - begin > 1);
-    if (behind - begin == 1) return outcome_of<Outcome>(core, core.give(slot, begin->state, bounds, writer, corrected));
+    if (behind - begin == 1) return outcome_of(core, core.give(slot, begin->state, bounds, writer, corrected));
     std::byte* total = core.make();
     core.accumulators().copy(total, begin->state);
     const bool fits = std::all_of(begin + 1, behind, [&](const Pane& each) { return core.accumulators().merge(total, each.state); });
     const bool ok = !fits || core.give(slot, total, bounds, writer, corrected);
     core.drop(total);
-    return fits ? outcome_of<Outcome>(core, ok) : Outcome::Failed;
+    return fits ? outcome_of(core, ok) : Outcome::Failed;
   }
 
   // Takes a record that has come behind the end of some of its windows, and gives those that are kept once more.
   Outcome correct(const std::byte* record, std::int64_t at, OutputWriter& writer) {
     void* slot = nullptr;
     core.table().lookup(record, 1, &slot);
-    const auto panes = [slot] { return kept_in<TimeKey>(slot) == nullptr ? 0 : kept_in<TimeKey>(slot)->panes.size(); };
+    const auto panes = [slot] { return Slot::find(slot) == nullptr ? 0 : Slot::find(slot)->panes.size(); };
     const std::size_t before = panes();
     void* state = pane_for(slot, at);
     const Given given = panes() == before ? Given::Again : Given::AgainWithNewPane;
@@ -127,7 +136,7 @@ struct TimeWindow final : TimedState {
 
   // Gives the window of a key that ends there, and drops the panes that are no longer needed.
   Outcome give(void* slot, std::int64_t end, OutputWriter& writer) {
-    TimeKey* const kept = kept_in<TimeKey>(slot);
+    TimeKey* const kept = Slot::find(slot);
     if (kept == nullptr || kept->due != end) return Outcome::Ok;  // noted for an earlier life of the slot, or twice
     core.table().will_change(slot);
     std::vector<Pane>& panes = kept->panes;
@@ -138,7 +147,7 @@ struct TimeWindow final : TimedState {
     std::for_each(panes.begin(), kept_from, [&](const Pane& each) { core.drop(each.state); });
     panes.erase(panes.begin(), kept_from);
     if (panes.empty()) {
-      delete std::exchange(kept_in<TimeKey>(slot), nullptr);
+      Slot::drop(slot);
       core.table().remove(slot);
       return Outcome::Ok;
     }
@@ -147,7 +156,7 @@ struct TimeWindow final : TimedState {
     return Outcome::Ok;
   }
 
-  Outcome advance(std::int64_t watermark, OutputWriter& writer) {
+  [[nodiscard]] Outcome advance(std::int64_t watermark, OutputWriter& writer) override {
     reached = std::max(reached, times.counted(std::clamp(watermark, kFirstTime, kLatestTime) + 1));
     Outcome outcome = Outcome::Ok;
     (void)due.take(watermark == kEndOfTime ? kEndOfTime - 1 : reached, [&](std::int64_t end, void* slot) {
@@ -165,7 +174,7 @@ struct TimeWindow final : TimedState {
   [[nodiscard]] std::size_t kept_bytes() const noexcept override { return core.bytes() + TimedState::size() * sizeof(TimeKey); }
 
   void write(const void* slot, StateWriter& writer) const override {
-    const std::vector<Pane>& panes = kept_in<TimeKey>(slot).panes;
+    const std::vector<Pane>& panes = Slot::get(slot).panes;
     writer.number(static_cast<std::uint32_t>(panes.size()));
     for (const Pane& each : panes) {
       writer.number(each.number);
@@ -189,77 +198,39 @@ struct TimeWindow final : TimedState {
     if (slot == nullptr) return;
     key.due = next_due(key.panes, until);
     due.note(key.due, slot);
-    kept_in<TimeKey>(slot) = new TimeKey(std::move(key));
+    Slot::put(slot, std::move(key));
   }
 
   void forget(void* slot) noexcept override {
-    TimeKey* const key = std::exchange(kept_in<TimeKey>(slot), nullptr);
+    const std::unique_ptr<TimeKey> key = Slot::take(slot);
     for (const Pane& each : key->panes) core.drop(each.state);
-    delete key;
   }
-};
-
-// Records in a row that aren't late; the index of one whose sum overflows, or -1.
-std::ptrdiff_t take(TimeWindow& window, const std::byte* records, std::size_t count) {
-  const std::size_t stride = window.core.input().record_size();
-  void* slots[WindowCore::kBatch];
-  for (std::size_t first = 0; first < count; first += WindowCore::kBatch) {
-    const std::size_t batch = std::min(WindowCore::kBatch, count - first);
-    const std::byte* begin = records + first * stride;
-    window.core.table().lookup(begin, batch, slots);
-    for (std::size_t i = 0; i < batch; ++i) slots[i] = window.pane_for(slots[i], window.time_of(begin + i * stride));
-    const std::ptrdiff_t failed = window.core.accumulators().update(begin, batch, slots);
-    if (failed >= 0) return static_cast<std::ptrdiff_t>(first) + failed;
-  }
-  return -1;
-}
-
-std::int64_t process(const void* in, std::int64_t n, void* out, std::int64_t capacity, void* opaque, rel_context* context) {
-  auto& window = *static_cast<TimeWindow*>(opaque);
-  if (n == 0) {
-    OutputWriter writer(window.core.output(), out, capacity, context);
-    const std::int64_t watermark = context->watermark();
-    const TimeWindow::Outcome outcome = window.advance(watermark, writer);
-    if (outcome == TimeWindow::Outcome::Failed) return failed(window.core, 0, context);
-    if (watermark == kEndOfTime || outcome == TimeWindow::Outcome::Stopped) return writer.result();
-    if (!writer.flush()) return REL_STOPPED;
-    context->mark({MarkKind::Watermark, watermark});
-    return 0;
-  }
-  OutputWriter writer(window.core.output(), out, capacity, context);
-  const auto* records = static_cast<const std::byte*>(in);
-  const std::size_t stride = window.core.input().record_size();
-  std::int64_t first = 0;
-  for (std::int64_t i = 0; i <= n; ++i) {
-    const std::byte* record = records + static_cast<std::size_t>(i) * stride;
-    const std::int64_t at = i == n ? 0 : window.time_of(record);
-    const bool late = i < n && window.is_late(at);
-    const bool corrects = i < n && !late && window.is_corrected_by(at) && !window.is_between_windows(at);
-    if (i < n && !late && !corrects && !window.is_between_windows(at)) continue;
-    const std::ptrdiff_t wrong = take(window, records + static_cast<std::size_t>(first) * stride, static_cast<std::size_t>(i - first));
-    if (wrong >= 0) return failed(window.core, first + wrong, context);
-    if (late && !context->emit(1, record, 1)) return REL_STOPPED;
-    if (corrects) {
-      const TimeWindow::Outcome outcome = window.correct(record, at, writer);
-      if (outcome == TimeWindow::Outcome::Failed) return failed(window.core, i, context);
-      if (outcome == TimeWindow::Outcome::Stopped) return REL_STOPPED;
+  // Records in a row that aren't late; the index of one whose sum overflows, or -1.
+  [[nodiscard]] std::ptrdiff_t take(const std::byte* records, std::size_t count) {
+    const std::size_t stride = core.input().record_size();
+    void* slots[WindowCore::kBatch];
+    for (std::size_t first = 0; first < count; first += WindowCore::kBatch) {
+      const std::size_t batch = std::min(WindowCore::kBatch, count - first);
+      const std::byte* begin = records + first * stride;
+      core.table().lookup(begin, batch, slots);
+      for (std::size_t i = 0; i < batch; ++i) slots[i] = pane_for(slots[i], time_of(begin + i * stride));
+      const std::ptrdiff_t failed = core.accumulators().update(begin, batch, slots);
+      if (failed >= 0) return static_cast<std::ptrdiff_t>(first) + failed;
     }
-    first = i + 1;
+    return -1;
   }
-  window.publish();
-  return writer.result();
-}
+
+  const WindowTimes times;
+  const std::int64_t size;
+  const std::int64_t slide;
+  const std::int64_t pane = std::gcd(size, slide);
+};
 
 }  // namespace
 
-void make_time_window(OperatorSpec& spec, const std::vector<std::string>& keys, const WindowOptions& options,
-                      const std::vector<Aggregate>& aggregates) {
-  spec.process = process;
-  spec.flags = REL_ON_FINISH | REL_ON_WATERMARK;
-  auto window = std::make_shared<TimeWindow>(WindowCore(spec.input, spec.output, keys, bounds_of(options), aggregates),
-                                             TimeField(*spec.input, options.time, options.shift), options);
-  spec.store = window;
-  spec.state = std::move(window);
+std::shared_ptr<Operator> make_time_window(const WindowPorts& ports, const std::vector<std::string>& keys, const WindowOptions& options,
+                                           const std::vector<Aggregate>& aggregates) {
+  return std::make_shared<TimeWindow>(ports, keys, options, aggregates);
 }
 
 }  // namespace rayelastic

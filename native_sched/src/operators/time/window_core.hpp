@@ -64,14 +64,4 @@ class WindowCore {
   std::vector<std::byte*> free_;
 };
 
-// What a kind of window keeps for a key: the slot of a table that WindowCore made.
-template <typename Kept>
-[[nodiscard]] Kept*& kept_in(void* slot) noexcept {
-  return *static_cast<Kept**>(slot);
-}
-template <typename Kept>
-[[nodiscard]] const Kept& kept_in(const void* slot) noexcept {
-  return **static_cast<Kept* const*>(slot);
-}
-
 }  // namespace rayelastic

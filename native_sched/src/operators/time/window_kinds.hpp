@@ -1,25 +1,34 @@
 // The kinds of windows, as operators. See window.hpp for what they do; window.cpp checks what they are given.
 #pragma once
 
+#include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "operators/owned_in_slot.hpp"
 #include "operators/time/window_core.hpp"
 #include "rayelastic/operators/time/window.hpp"
 #include "rayelastic/record/days.hpp"
 #include "rayelastic/record/hash.hpp"
+#include "record/time_field.hpp"
+#include "state/due_keys.hpp"
+#include "state/timed_state.hpp"
 
 namespace rayelastic {
 
-// Fill in process, flags and state of a spec whose schemas are there.
-void make_count_window(OperatorSpec& spec, const std::vector<std::string>& keys, const WindowOptions& options,
-                       const std::vector<Aggregate>& aggregates);
-void make_time_window(OperatorSpec& spec, const std::vector<std::string>& keys, const WindowOptions& options,
-                      const std::vector<Aggregate>& aggregates);
-void make_session_window(OperatorSpec& spec, const std::vector<std::string>& keys, const WindowOptions& options,
-                         const std::vector<Aggregate>& aggregates);
-void make_assigned_window(OperatorSpec& spec, const std::vector<std::string>& keys, const WindowOptions& options,
-                          const std::vector<Aggregate>& aggregates);
+struct WindowPorts {
+  std::string name;
+  std::shared_ptr<const Schema> input;
+  std::shared_ptr<const Schema> output;
+};
+
+using MakeWindow = std::shared_ptr<Operator>(const WindowPorts& ports, const std::vector<std::string>& keys, const WindowOptions& options,
+                                             const std::vector<Aggregate>& aggregates);
+MakeWindow make_count_window;
+MakeWindow make_time_window;
+MakeWindow make_session_window;
+MakeWindow make_assigned_window;
 
 // A failure of the aggregates, for record `index` of the run.
 [[nodiscard]] inline std::int64_t failed(WindowCore& core, std::int64_t index, rel_context* context) {
@@ -27,19 +36,52 @@ void make_assigned_window(OperatorSpec& spec, const std::vector<std::string>& ke
   return REL_FAILED(index);
 }
 
-// What came of WindowCore::give.
-template <typename Outcome>
-[[nodiscard]] Outcome outcome_of(WindowCore& core, bool given) noexcept {
-  if (given) return Outcome::Ok;
-  return core.accumulators().problem().empty() ? Outcome::Stopped : Outcome::Failed;
-}
-
 // Of what a window keeps, for TimedState.
 [[nodiscard]] inline std::uint64_t form_of(WindowKind kind, std::uint64_t size, std::uint64_t slide, std::uint64_t kept) noexcept {
   return hash_of(hash_of(hash_of(kept ^ static_cast<std::uint64_t>(kind)) ^ size) ^ slide);
 }
 
-// Of the output: start and end, and whether it is corrected.
-[[nodiscard]] inline std::size_t bounds_of(const WindowOptions& options) noexcept { return options.lateness > 0 ? 3 : 2; }
+enum class WindowOutcome : std::uint8_t { Ok, Late, Stopped, Failed };
+
+// What came of WindowCore::give.
+[[nodiscard]] inline WindowOutcome outcome_of(WindowCore& core, bool given) noexcept {
+  if (given) return WindowOutcome::Ok;
+  return core.accumulators().problem().empty() ? WindowOutcome::Stopped : WindowOutcome::Failed;
+}
+
+// What windows by event time have in common. Late records leave by output port 1.
+class TimedWindow : public Operator, public TimedState {
+ public:
+  using Outcome = WindowOutcome;
+
+  std::int64_t on_watermark(std::int64_t watermark, std::byte* out, std::int64_t capacity, rel_context* context) final {
+    OutputWriter writer(core.output(), out, capacity, context);
+    const Outcome outcome = advance(watermark, writer);
+    if (outcome == Outcome::Failed) return failed(core, 0, context);
+    if (watermark == kEndOfTime || outcome == Outcome::Stopped) return writer.result();
+    if (!writer.flush()) return REL_STOPPED;
+    context->mark({MarkKind::Watermark, watermark});
+    return 0;
+  }
+  [[nodiscard]] StateTable* state() final { return this; }
+
+ protected:
+  TimedWindow(const WindowPorts& ports, const std::vector<std::string>& keys, const WindowOptions& options,
+              const std::vector<Aggregate>& aggregates, std::uint32_t flags = 0)
+      : Operator(ports.name, {ports.input}, {ports.output, ports.input}, REL_ON_FINISH | REL_ON_WATERMARK | flags),
+        core(ports.input, ports.output, keys, options.lateness > 0 ? 3 : 2, aggregates),  // bounds, and whether it is corrected
+        time(*ports.input, options.time, options.shift),
+        lateness(options.lateness) {
+    keep(&core.table(), nullptr);
+  }
+
+  // Emits what is due at a watermark.
+  [[nodiscard]] virtual Outcome advance(std::int64_t watermark, OutputWriter& writer) = 0;
+
+  WindowCore core;
+  const TimeField time;
+  const std::int64_t lateness;
+  DueKeys due;
+};
 
 }  // namespace rayelastic

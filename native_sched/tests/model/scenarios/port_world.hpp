@@ -63,10 +63,6 @@ class Target {
   [[nodiscard]] bool widen(std::size_t) { return false; }
   [[nodiscard]] ModelPort* next_port(bool) const noexcept { return downstream_; }
   [[nodiscard]] bool is_final() const { return final_.load(std::memory_order_acquire); }
-  [[nodiscard]] const OperatorSpec& spec() const noexcept {
-    static const OperatorSpec none;
-    return none;
-  }
   static inline bool in_parts = false;  // its producer may run it in part
   // After the end.
   void check(int records_each) const {

@@ -26,7 +26,7 @@ struct Ahead {
 // without, the whole stream is one. Records may be up to `lateness` ticks behind the greatest time of their split so far; those that are more are late, and find a watermark in front of
 // them that says so, exactly: which records are late doesn't depend on how they came in runs. Else there is a watermark after each run.
 // Throws std::invalid_argument, naming the operator.
-[[nodiscard]] OperatorSpec make_event_time(std::string name, std::shared_ptr<const Schema> schema, const std::string& field,
+[[nodiscard]] std::shared_ptr<Operator> make_event_time(std::string name, std::shared_ptr<const Schema> schema, const std::string& field,
                                            std::int64_t lateness, Idleness idleness = {}, bool splits = false, Ahead ahead = {});
 
 }  // namespace rayelastic

@@ -36,6 +36,12 @@ struct ProcessMethods {
   rel_process on_end = nullptr;
 };
 
+struct ProcessSchemas {
+  std::shared_ptr<const Schema> input;
+  std::shared_ptr<const Schema> output;
+  std::shared_ptr<const Schema> moment;
+};
+
 struct ProcessOptions {
   std::string time = {};              // the field of the event time; empty: by the clock
   std::int64_t shift = 0;             // ticks to be added to it
@@ -53,8 +59,7 @@ struct ProcessOptions {
 // `moment` is the key fields, then the time: of the type of the event time, or int64, or float64 by the clock. By event time, records that
 // come too late leave by output port 1, whose schema is `input`. `owner` keeps the methods where they are. Throws std::invalid_argument,
 // naming the operator.
-[[nodiscard]] OperatorSpec make_process(std::string name, std::shared_ptr<const Schema> input, std::shared_ptr<const Schema> output,
-                                        std::shared_ptr<const Schema> moment, const std::vector<std::string>& keys,
-                                        const ProcessMethods& methods, ProcessOptions options, std::shared_ptr<void> owner);
+[[nodiscard]] std::shared_ptr<Operator> make_process(std::string name, const ProcessSchemas& schemas, const std::vector<std::string>& keys,
+                                                     const ProcessMethods& methods, ProcessOptions options, std::shared_ptr<void> owner);
 
 }  // namespace rayelastic

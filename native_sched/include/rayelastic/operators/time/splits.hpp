@@ -28,6 +28,6 @@ enum class SplitChange : std::uint8_t {
 // Unites what comes by several input ports, and says by marks which port each record is of: split s of port p is s * ports + p. A port
 // whose stream has no splits is one, number 0. Splits of streams that don't tell them in order are left out: `tells` is by port.
 // Throws std::invalid_argument, naming the operator.
-[[nodiscard]] OperatorSpec make_union(std::string name, std::shared_ptr<const Schema> schema, std::vector<bool> tells);
+[[nodiscard]] std::shared_ptr<Operator> make_union(std::string name, std::shared_ptr<const Schema> schema, const std::vector<bool>& tells);
 
 }  // namespace rayelastic

@@ -35,7 +35,7 @@ struct WindowOptions {
   WindowTimes times = {};     // of Time: where windows start
   TimeToLive ttl = {};        // of Count, without `rest`: after how long without a record a key begins anew
   // Of Assigned: emits start and end, of the type of the time, of each window of a record. Null: state is read, and no record comes.
-  std::shared_ptr<const OperatorSpec> assigner = {};
+  std::shared_ptr<Operator> assigner = {};
 };
 
 // `output` is the key fields; of all but Count start and end, of the type of the time (a session ends `size` after its last record); then
@@ -44,7 +44,7 @@ struct WindowOptions {
 // given once more, at once, the bool being true; so it is of a session that goes on behind one that was given. Else it is false.
 // Records whose windows have all been given, and aren't kept, are late: they leave by output port 1, whose schema is `input`. First and last of a window by
 // time are those of its first and last pane; inside a pane by order of arrival. Throws std::invalid_argument, naming the operator.
-[[nodiscard]] OperatorSpec make_window(std::string name, std::shared_ptr<const Schema> input, std::shared_ptr<const Schema> output,
+[[nodiscard]] std::shared_ptr<Operator> make_window(std::string name, std::shared_ptr<const Schema> input, std::shared_ptr<const Schema> output,
                                        const std::vector<std::string>& keys, const WindowOptions& options,
                                        const std::vector<Aggregate>& aggregates);
 

@@ -187,29 +187,34 @@ struct CrossJoin final : TimedState {
   }
 };
 
-std::int64_t advance(CrossJoin& join, std::int64_t watermark, OutputWriter& writer, rel_context* context) {
-  while (join.waiting.is_due(watermark)) {
-    const Waiting& next = join.waiting.top();
-    if (!join.match(next.record, next.time, writer)) return REL_STOPPED;
-    join.waiting.pop();
+class CrossJoinOperator final : public JoinOperator<CrossJoin> {
+ public:
+  using JoinOperator::JoinOperator;
+
+ private:
+  [[nodiscard]] std::int64_t advance(std::int64_t watermark, OutputWriter& writer, rel_context* context) override {
+    while (join->waiting.is_due(watermark)) {
+      const Waiting& next = join->waiting.top();
+      if (!join->match(next.record, next.time, writer)) return REL_STOPPED;
+      join->waiting.pop();
+    }
+    if (watermark == kEndOfTime) return writer.result();
+    if (!writer.flush()) return REL_STOPPED;
+    context->mark({MarkKind::Watermark, watermark});
+    return 0;
   }
-  if (watermark == kEndOfTime) return writer.result();
-  if (!writer.flush()) return REL_STOPPED;
-  context->mark({MarkKind::Watermark, watermark});
-  return 0;
-}
+};
 
 }  // namespace
 
-OperatorSpec make_cross_join(std::string name, std::shared_ptr<const Schema> left, std::shared_ptr<const Schema> right,
-                             std::shared_ptr<const Schema> output, const JoinOptions& options) try {
-  auto join = std::make_shared<CrossJoin>(options, left, right, output);
+std::shared_ptr<Operator> make_cross_join(std::string name, std::shared_ptr<const Schema> left, std::shared_ptr<const Schema> right,
+                                          std::shared_ptr<const Schema> output, const JoinOptions& options) try {
+  auto join = std::make_unique<CrossJoin>(options, left, right, output);
   join->left_fields = joined_fields(*left, names_of(*left), *output, 0, false);
   join->right_fields = joined_fields(*right, options.right_fields, *output, left->fields().size(), options.left_outer);
   const bool timed = !options.left_time.empty();
   if (timed != !options.right_time.empty()) throw std::invalid_argument("both sides need an event time, or neither");
-  return spec_of_join(std::move(name), process_join<CrossJoin, advance>, std::move(join), std::move(left), std::move(right),
-                      std::move(output), options);
+  return std::make_shared<CrossJoinOperator>(name, std::move(join), options);
 } catch (const std::invalid_argument& problem) {
   throw std::invalid_argument("operator '" + name + "': " + problem.what());
 }

@@ -12,45 +12,49 @@ namespace rayelastic {
 
 namespace {
 
-// Left records, and right ones that go, by the watermark at which they are due; of equal ones the left first. So what comes out doesn't
-// depend on which watermarks there are.
-std::int64_t advance(JoinState& join, std::int64_t watermark, OutputWriter& writer, rel_context* context) {
-  if (join.is_of_pairs()) {
-    const bool all = watermark == kEndOfTime;
-    const bool ok = (!all && context->port() != 0) || join.end_side(true, writer);
-    if (!ok || !((!all && context->port() != 1) || join.end_side(false, writer))) return REL_STOPPED;
-    join.publish();
-    return writer.result();
-  }
-  for (bool more = true; more;) {
-    const std::int64_t due = join.due.next();
-    more = due <= watermark && due != kEndOfTime;
-    for (const std::int64_t end = more ? due : watermark; join.waiting.is_due(end); join.waiting.pop()) {
-      const Waiting& next = join.waiting.top();
-      if (!join.match(next.record, next.time, writer)) return REL_STOPPED;
-    }
-    const auto end_at = [&](std::int64_t now, void* slot) {
-      return join.is_bounded() ? join.expire(now, slot, writer) : join.end_life(now, slot, writer);
-    };
-    if (more && !join.due.take(due, end_at)) return REL_STOPPED;
-  }
-  if (watermark == kEndOfTime) return writer.result();
-  if (!writer.flush()) return REL_STOPPED;
-  context->mark({MarkKind::Watermark, std::max(watermark, -kLatestTime) - join.delay()});
-  return 0;
-}
+class KeyedJoin final : public JoinOperator<JoinState> {
+ public:
+  using JoinOperator::JoinOperator;
 
-// By the clock: keys end though nothing comes.
-bool poked(void* state, Mark mark, rel_context* context) {
-  constexpr std::size_t kRecords = 256;
-  if (mark.kind != MarkKind::Command) return true;
-  auto& join = *static_cast<JoinState*>(state);
-  join.aside.resize(kRecords * join.output->record_size());
-  OutputWriter writer(*join.output, join.aside.data(), kRecords, context, true);
-  if (join.begin_run(writer)) (void)writer.flush();
-  join.publish();
-  return false;
-}
+  // By the clock: keys end though nothing comes.
+  [[nodiscard]] bool takes_commands() const override { return join->lives.any() && !join->is_timed(); }
+  void on_command(rel_context* context) override {
+    constexpr std::size_t kRecords = 256;
+    join->aside.resize(kRecords * join->output->record_size());
+    OutputWriter writer(*join->output, join->aside.data(), kRecords, context, true);
+    if (join->begin_run(writer)) (void)writer.flush();
+    join->publish();
+  }
+
+ private:
+  // Left records, and right ones that are dropped, by the watermark at which they are due; of equal ones the left first. So the output doesn't
+  // depend on which watermarks there are.
+  [[nodiscard]] std::int64_t advance(std::int64_t watermark, OutputWriter& writer, rel_context* context) override {
+    if (join->is_of_pairs()) {
+      const bool all = watermark == kEndOfTime;
+      const bool ok = (!all && context->port() != 0) || join->end_side(true, writer);
+      if (!ok || !((!all && context->port() != 1) || join->end_side(false, writer))) return REL_STOPPED;
+      join->publish();
+      return writer.result();
+    }
+    for (bool more = true; more;) {
+      const std::int64_t due = join->due.next();
+      more = due <= watermark && due != kEndOfTime;
+      for (const std::int64_t end = more ? due : watermark; join->waiting.is_due(end); join->waiting.pop()) {
+        const Waiting& next = join->waiting.top();
+        if (!join->match(next.record, next.time, writer)) return REL_STOPPED;
+      }
+      const auto end_at = [&](std::int64_t now, void* slot) {
+        return join->is_bounded() ? join->expire(now, slot, writer) : join->end_life(now, slot, writer);
+      };
+      if (more && !join->due.take(due, end_at)) return REL_STOPPED;
+    }
+    if (watermark == kEndOfTime) return writer.result();
+    if (!writer.flush()) return REL_STOPPED;
+    context->mark({MarkKind::Watermark, std::max(watermark, -kLatestTime) - join->delay()});
+    return 0;
+  }
+};
 
 void check_keys(const JoinState& join) {
   const auto one = join.left_keys.fields();
@@ -64,9 +68,9 @@ void check_keys(const JoinState& join) {
 
 }  // namespace
 
-OperatorSpec make_join(std::string name, std::shared_ptr<const Schema> left, std::shared_ptr<const Schema> right,
-                       std::shared_ptr<const Schema> output, const JoinOptions& options) try {
-  auto join = std::make_shared<JoinState>(options, left, right, output);
+std::shared_ptr<Operator> make_join(std::string name, std::shared_ptr<const Schema> left, std::shared_ptr<const Schema> right,
+                                    std::shared_ptr<const Schema> output, const JoinOptions& options) try {
+  auto join = std::make_unique<JoinState>(options, left, right, output);
   check_keys(*join);
   const std::size_t own = left->fields().size();
   if (output->fields().size() != own + options.right_fields.size())
@@ -94,12 +98,7 @@ OperatorSpec make_join(std::string name, std::shared_ptr<const Schema> left, std
   if (options.ttl.ticks != 0 &&
       (join->is_bounded() || options.ttl.touch == Touch::Change || options.ttl.field.empty() != options.left_time.empty()))
     throw std::invalid_argument("a time to live is of joins that keep without end, by the time of the left or by the clock");
-  const bool by_clock = join->lives.any() && !timed;
-  OperatorSpec spec = spec_of_join(std::move(name), process_join<JoinState, advance>, std::move(join), std::move(left), std::move(right),
-                                   std::move(output), options);
-  spec.commanded = by_clock;
-  if (by_clock) spec.marked = poked;
-  return spec;
+  return std::make_shared<KeyedJoin>(name, std::move(join), options);
 } catch (const std::invalid_argument& problem) {
   throw std::invalid_argument("operator '" + name + "': " + problem.what());
 }

@@ -13,7 +13,7 @@ std::uint64_t JoinState::form() const noexcept {
 }
 
 void JoinState::write(const void* slot, StateWriter& writer) const {
-  const JoinKey& key = kept_in<JoinKey>(slot);
+  const JoinKey& key = Slot::get(slot);
   write(key.rights, rights, writer);
   if (keeps_lefts()) write(key.lefts, lefts, writer);
   if (lives.any()) lives.write(key.life, writer);
@@ -39,7 +39,7 @@ void JoinState::read(StateReader& reader, void* slot, std::int64_t) {
     key.due = is_bounded() ? end_of(key.rights.front().time) : lives.end_of(begun ? key.life.touched : key.rights.front().time);
     due.note(key.due, slot);
   }
-  kept_in<JoinKey>(slot) = new JoinKey(std::move(key));
+  Slot::put(slot, std::move(key));
 }
 
 std::size_t JoinState::read(StateReader& reader, std::vector<KeptRecord>& records, RecordPool& pool, const std::optional<TimeField>& time,
@@ -59,10 +59,9 @@ std::size_t JoinState::read(StateReader& reader, std::vector<KeptRecord>& record
 }
 
 void JoinState::forget(void* slot) noexcept {
-  JoinKey* const key = std::exchange(kept_in<JoinKey>(slot), nullptr);
+  const std::unique_ptr<JoinKey> key = Slot::take(slot);
   for (const KeptRecord& each : key->rights) rights.drop(each.record);
   for (const KeptRecord& each : key->lefts) lefts.drop(each.record);
-  delete key;
 }
 
 }  // namespace rayelastic

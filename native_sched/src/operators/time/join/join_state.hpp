@@ -13,7 +13,7 @@
 #include "operator/output_writer.hpp"
 #include "operators/time/join/join_lives.hpp"
 #include "operators/time/join/joined_fields.hpp"
-#include "operators/time/window_kinds.hpp"
+#include "operators/owned_in_slot.hpp"
 #include "record/time_field.hpp"
 #include "state/due_keys.hpp"
 #include "state/record_pool.hpp"
@@ -31,6 +31,8 @@ struct JoinKey {
 
 // `reached`: the watermark.
 struct JoinState final : TimedState {
+  using Slot = OwnedInSlot<JoinKey>;
+
   JoinOptions options;
   std::shared_ptr<const Schema> left;
   std::shared_ptr<const Schema> right;
@@ -59,7 +61,7 @@ struct JoinState final : TimedState {
   JoinState(const JoinState&) = delete;
   JoinState& operator=(const JoinState&) = delete;
   ~JoinState() override {
-    table.for_each([](const StringView&, std::byte* slot) { delete kept_in<JoinKey>(slot); });
+    Slot::drop_all(table);
   }
 
   [[nodiscard]] bool is_timed() const noexcept { return left_time.has_value(); }
@@ -100,18 +102,17 @@ struct JoinState final : TimedState {
     if (is_of_pairs()) return pair_right(record, writer);
     void* slot = nullptr;
     table.lookup(record, 1, &slot);
-    JoinKey*& key = kept_in<JoinKey>(slot);
-    if (key == nullptr) key = new JoinKey;
+    JoinKey& key = Slot::obtain(slot);
     const std::int64_t at = is_timed() ? right_time->of(record) : 0;
     if (is_timed() && lives.any()) {
-      keep_in_life(*key, at, record, waiting.is_due(watermark) ? waiting.top().time - 1 : watermark);
+      keep_in_life(key, at, record, waiting.is_due(watermark) ? waiting.top().time - 1 : watermark);
     } else {
-      keep_by_kind(key->rights, rights, at, record, watermark);
+      keep_by_kind(key.rights, rights, at, record, watermark);
     }
-    note_due(*key, slot, is_timed() ? at : lives.now);
+    note_due(key, slot, is_timed() ? at : lives.now);
     if (!options.symmetric) return true;
-    if (key->lefts.empty()) return !options.right_outer || give(nullptr, record, writer);
-    return std::ranges::all_of(key->lefts, [&](const KeptRecord& each) { return give(each.record, record, writer); });
+    if (key.lefts.empty()) return !options.right_outer || give(nullptr, record, writer);
+    return std::ranges::all_of(key.lefts, [&](const KeptRecord& each) { return give(each.record, record, writer); });
   }
 
   // A key has a record that is kept: there is something to do once that is over.
@@ -156,7 +157,7 @@ struct JoinState final : TimedState {
 
   // Ends what is due at a time, at a left record of a key or a check of its age. Returns whether anything is left.
   [[nodiscard]] bool live_at(void* slot, std::int64_t at, bool touches) {
-    JoinKey& key = *kept_in<JoinKey>(slot);
+    JoinKey& key = *Slot::find(slot);
     if (is_timed()) settle(key, at);
     if (is_timed() && lives.is_over(key.life, at)) {
       drop(key.rights, rights, std::ranges::upper_bound(key.rights, at, {}, &KeptRecord::time));
@@ -171,13 +172,13 @@ struct JoinState final : TimedState {
   }
 
   void end_key(void* slot) {
-    delete std::exchange(kept_in<JoinKey>(slot), nullptr);
+    Slot::drop(slot);
     table.remove(slot);
   }
 
   // By a time to live a key may have ended: its records that have had no match are given. False: stop.
   [[nodiscard]] bool end_life(std::int64_t now, void* slot, OutputWriter& writer) {
-    JoinKey* const key = kept_in<JoinKey>(slot);
+    JoinKey* const key = Slot::find(slot);
     if (key == nullptr || key->due != now) return true;  // noted for an earlier life of the slot, or twice
     table.will_change(slot);
     if (is_timed() && !live_at(slot, now, false)) return true;
@@ -228,12 +229,12 @@ struct JoinState final : TimedState {
     void* slot = nullptr;
     if (pool != nullptr) {
       table.lookup_keys(&wanted, 1, &slot);
-      if (kept_in<JoinKey>(slot) == nullptr) kept_in<JoinKey>(slot) = new JoinKey;
+      (void)Slot::obtain(slot);
     } else if (slot = table.find(wanted); slot == nullptr) {
       return !alone || give_with(nullptr);
     }
     table.will_change(slot);
-    JoinKey& key = *kept_in<JoinKey>(slot);
+    JoinKey& key = *Slot::find(slot);
     note_due(key, slot, lives.now);
     for (KeptRecord& each : key.*others) {
       each.matched = true;
@@ -250,7 +251,7 @@ struct JoinState final : TimedState {
     bool ok = true;
     (void)table.for_each_from(0, [&](const StringView&, std::byte* slot) {
       table.will_change(slot);
-      JoinKey& key = *kept_in<JoinKey>(slot);
+      JoinKey& key = *Slot::find(slot);
       std::vector<KeptRecord>& records = of_left ? key.rights : key.lefts;
       ok = give_unmatched(records, !of_left, writer);
       drop(records, of_left ? rights : lefts, records.end());
@@ -285,7 +286,7 @@ struct JoinState final : TimedState {
 
   // Drops right records that nothing can match any more, and gives those that nothing has matched. False: stop.
   [[nodiscard]] bool expire(std::int64_t now, void* slot, OutputWriter& writer) {
-    JoinKey* const key = kept_in<JoinKey>(slot);
+    JoinKey* const key = Slot::find(slot);
     if (key == nullptr || key->due != now) return true;  // noted for an earlier life of the slot, or twice
     table.will_change(slot);
     const auto end = std::ranges::find_if(key->rights, [&](const KeptRecord& each) { return end_of(each.time) > now; });
@@ -326,7 +327,7 @@ struct JoinState final : TimedState {
     bool found = false;
     if (slot != nullptr) table.will_change(slot);
     if (slot != nullptr && (!lives.any() || live_at(slot, is_timed() ? at : lives.now, true))) {
-      std::vector<KeptRecord>& records = kept_in<JoinKey>(slot)->rights;
+      std::vector<KeptRecord>& records = Slot::find(slot)->rights;
       if (options.kind == JoinKind::Latest) forget_before(records, rights, at);
       auto each = is_bounded() ? std::ranges::lower_bound(records, first_match(at), {}, &KeptRecord::time) : records.begin();
       const bool one = options.kind == JoinKind::Latest || options.kind == JoinKind::First;
@@ -343,10 +344,9 @@ struct JoinState final : TimedState {
   void keep_left(const StringView& wanted, const std::byte* record) {
     void* slot = nullptr;
     table.lookup_keys(&wanted, 1, &slot);
-    JoinKey*& key = kept_in<JoinKey>(slot);
-    if (key == nullptr) key = new JoinKey;
-    keep_by_kind(key->lefts, lefts, 0, record, 0);
-    note_due(*key, slot, lives.now);
+    JoinKey& key = Slot::obtain(slot);
+    keep_by_kind(key.lefts, lefts, 0, record, 0);
+    note_due(key, slot, lives.now);
   }
   // --- TimedState: per key how many right records (4), and them, in the order of their times, with 1 where it has been matched in an outer
   // join of the right, and of pairs; of a symmetric join, and of pairs, left ones likewise; with a time to live what is known of the key's life

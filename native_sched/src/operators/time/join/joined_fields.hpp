@@ -1,5 +1,4 @@
-// The common part of joins: how the fields of two records are combined, how incoming records are handled, and the description of a join for
-// the scheduler.
+// The common part of joins: how the fields of two records are combined, and the operator around the state of a join.
 #pragma once
 
 #include <algorithm>
@@ -78,54 +77,63 @@ inline void copy_fields(const std::vector<FieldCopy>& fields, const Schema& from
   return std::ranges::any_of(keys.fields(), [&](const Field* field) { return !keys.schema().is_valid(record, *field); });
 }
 
-// A run of one side. Right records are kept (`take_right`; false: stop). Left ones are joined, at their time if there is one (`match`; false:
-// stop); late ones go to the output of their own. Without records the time goes on, by `advance`.
-template <class Join, std::int64_t (*advance)(Join&, std::int64_t watermark, OutputWriter&, rel_context*)>
-std::int64_t process_join(const void* in, std::int64_t n, void* out, std::int64_t capacity, void* state, rel_context* context) {
-  auto& join = *static_cast<Join*>(state);
-  const std::int64_t watermark = join.reached = std::max(join.reached, context->watermark());
-  OutputWriter writer(*join.output, out, capacity, context);
-  if (!join.begin_run(writer)) return REL_STOPPED;
-  if (n == 0) return advance(join, watermark, writer, context);
-  const bool from_left = context->port() == 0;
-  const auto* record = static_cast<const std::byte*>(in);
-  const std::size_t stride = (from_left ? join.left : join.right)->record_size();
-  for (std::int64_t i = 0; i < n; ++i, record += stride) {
-    if (!from_left) {
-      if (!join.take_right(record, watermark, writer)) return REL_STOPPED;
-    } else if (!join.is_timed()) {
-      if (!join.match(record, 0, writer)) return REL_STOPPED;
-    } else if (const std::int64_t at = join.left_time->of(record); at > watermark) {
-      join.waiting.push(record, at, 0);
-    } else if (!context->emit(1, record, 1)) {
-      return REL_STOPPED;
-    }
-  }
-  join.publish();
-  return writer.result();
-}
-
-// With event time (join.left_time, join.right_time) what comes too late is the left input's, on another output.
+// A join by its state. A run of one side: right records are kept (`take_right`; false: stop). Left ones are joined, at their time if there is one
+// (`match`; false: stop); late ones go to the output of their own. With event time (left_time, right_time) what comes too late is the left
+// input's, on another output.
 template <class Join>
-[[nodiscard]] OperatorSpec spec_of_join(std::string name, rel_process process, std::shared_ptr<Join> join,
-                                        std::shared_ptr<const Schema> left, std::shared_ptr<const Schema> right,
-                                        std::shared_ptr<const Schema> output, const JoinOptions& options) {
-  const bool timed = !options.left_time.empty();
-  if (timed) {
-    join->left_time.emplace(*left, options.left_time, options.left_shift);
-    join->right_time.emplace(*right, options.right_time, options.right_shift);
+class JoinOperator : public Operator {
+ public:
+  JoinOperator(std::string name, std::unique_ptr<Join> state, const JoinOptions& options)
+      : Operator(std::move(name), {state->left, state->right}, outputs_of(*state, options), flags_of(options)), join(std::move(state)) {
+    if (options.left_time.empty()) return;
+    join->left_time.emplace(*join->left, options.left_time, options.left_shift);
+    join->right_time.emplace(*join->right, options.right_time, options.right_shift);
   }
-  OperatorSpec spec;
-  spec.store = join;
-  spec.process = process;
-  spec.flags = timed ? REL_ON_FINISH | REL_ON_WATERMARK : options.kind == JoinKind::Pairs ? REL_ON_FINISH | REL_ON_PORT_END : 0U;
-  spec.state = std::move(join);
-  spec.input = left;
-  spec.further_inputs.push_back(std::move(right));
-  spec.output = std::move(output);
-  if (timed) spec.further_outputs.push_back(std::move(left));
-  spec.name = std::move(name);
-  return spec;
-}
+
+  std::int64_t process(const std::byte* in, std::int64_t n, std::byte* out, std::int64_t capacity, rel_context* context) final {
+    const std::int64_t watermark = join->reached = std::max(join->reached, context->watermark());
+    OutputWriter writer(*join->output, out, capacity, context);
+    if (!join->begin_run(writer)) return REL_STOPPED;
+    const bool from_left = context->port() == 0;
+    const std::size_t stride = inputs()[from_left ? 0 : 1]->record_size();
+    for (std::int64_t i = 0; i < n; ++i, in += stride) {
+      if (!from_left) {
+        if (!join->take_right(in, watermark, writer)) return REL_STOPPED;
+      } else if (!join->is_timed()) {
+        if (!join->match(in, 0, writer)) return REL_STOPPED;
+      } else if (const std::int64_t at = join->left_time->of(in); at > watermark) {
+        join->waiting.push(in, at, 0);
+      } else if (!context->emit(1, in, 1)) {
+        return REL_STOPPED;
+      }
+    }
+    join->publish();
+    return writer.result();
+  }
+  std::int64_t on_watermark(std::int64_t watermark, std::byte* out, std::int64_t capacity, rel_context* context) final {
+    join->reached = std::max(join->reached, watermark);
+    OutputWriter writer(*join->output, out, capacity, context);
+    return join->begin_run(writer) ? advance(join->reached, writer, context) : REL_STOPPED;
+  }
+  std::int64_t on_port_end(std::byte* out, std::int64_t capacity, rel_context* context) final {
+    return on_watermark(context->watermark(), out, capacity, context);
+  }
+  [[nodiscard]] StateTable* state() final { return join.get(); }
+
+ protected:
+  // Without records the time advances, or a port has ended.
+  [[nodiscard]] virtual std::int64_t advance(std::int64_t watermark, OutputWriter& writer, rel_context* context) = 0;
+
+  const std::unique_ptr<Join> join;
+
+ private:
+  static Schemas outputs_of(const Join& join, const JoinOptions& options) {
+    return options.left_time.empty() ? Schemas{join.output} : Schemas{join.output, join.left};
+  }
+  static std::uint32_t flags_of(const JoinOptions& options) {
+    if (!options.left_time.empty()) return REL_ON_FINISH | REL_ON_WATERMARK;
+    return options.kind == JoinKind::Pairs ? REL_ON_FINISH | REL_ON_PORT_END : 0;
+  }
+};
 
 }  // namespace rayelastic

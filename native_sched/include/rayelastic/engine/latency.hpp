@@ -7,9 +7,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-
-#include "rayelastic/operator/operator.hpp"
 
 namespace rayelastic {
 
@@ -31,10 +28,5 @@ class LatencyCounts {
  private:
   std::array<std::atomic<std::uint64_t>, kBuckets> counts_{};
 };
-
-// The same source, which marks the time in front of what a call gives, at most once a period.
-[[nodiscard]] OperatorSpec with_time_marks(OperatorSpec source, std::chrono::nanoseconds period, WallClock clock = wall_clock);
-// The same sink, which counts how long these marks were under way.
-[[nodiscard]] OperatorSpec with_latency(OperatorSpec sink, std::shared_ptr<LatencyCounts> counts, WallClock clock = wall_clock);
 
 }  // namespace rayelastic

@@ -1,5 +1,5 @@
 // Time marks from sources to sinks: under every threading model, through forks and links of operators, without a record lost.
-#include "rayelastic/operators/latency.hpp"
+#include "rayelastic/engine/latency.hpp"
 
 #include <numeric>
 
@@ -43,15 +43,14 @@ TEST(marks_arrive_under_every_threading_model) {
     readings = 0;
     const auto counts = std::make_shared<LatencyCounts>();
     Rig rig;
-    const OperatorSpec end = sink();
-    const OperatorId first = rig.add(with_time_marks(source(0, kRows), kStep, stepping));
-    OperatorSpec middle = pass("pass");
+    const TestOperator end = sink();
+    const OperatorId first = install(rig.scheduler, source(0, kRows).make(), {.time_marks = kStep, .clock = stepping});
+    TestOperator middle = pass("pass");
     middle.model = model_for(models, 0);
-    OperatorSpec last = with_latency(end, counts, stepping);
-    last.model = model_for(models, 1);
-    const OperatorId between = rig.scheduler.add_operator(middle);
+    const OperatorId between = rig.add(middle);
     rig.scheduler.connect(first, between);
-    rig.scheduler.connect(between, rig.scheduler.add_operator(last));
+    rig.scheduler.connect(between, install(rig.scheduler, 
+                                       end.make(), {.model = model_for(models, 1), .latency = counts, .clock = stepping}));
     rig.scheduler.start({.thread_count = 2});
     if (!rig.scheduler.wait_for(std::chrono::seconds(300))) fail(__FILE__, __LINE__, "the pipeline hangs");
     rig.scheduler.stop(true);
@@ -68,15 +67,16 @@ TEST(a_mark_takes_one_way_at_a_fork) {
   readings = 0;
   const auto counts = std::make_shared<LatencyCounts>();
   Rig rig;
-  std::vector<OperatorId> ends{rig.add(with_time_marks(source(0, kRows), std::chrono::nanoseconds(0), stepping))};
+  std::vector<OperatorId> ends{
+      install(rig.scheduler, source(0, kRows).make(), {.time_marks = std::chrono::nanoseconds(0), .clock = stepping})};
   for (int stage = 0; stage < 5; ++stage) {  // 2^5 ways
     const OperatorId united = rig.add(pass("united" + std::to_string(stage)));
     for (const OperatorId end : ends) rig.scheduler.connect(end, united);
     ends = {rig.add(pass("left" + std::to_string(stage))), rig.add(pass("right" + std::to_string(stage)))};
     for (const OperatorId end : ends) rig.scheduler.connect(united, end);
   }
-  const OperatorSpec end = sink();
-  const OperatorId last = rig.scheduler.add_operator(with_latency(end, counts, stepping));
+  const TestOperator end = sink();
+  const OperatorId last = install(rig.scheduler, end.make(), {.latency = counts, .clock = stepping});
   for (const OperatorId from : ends) rig.scheduler.connect(from, last);
   rig.scheduler.start({.thread_count = 2});
   if (!rig.scheduler.wait_for(std::chrono::seconds(300))) fail(__FILE__, __LINE__, "the pipeline hangs");

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypedDict
+from typing import Any, ClassVar, Literal, TypedDict
 
+from rayelastic.connectors.description import Content, FileSource, Source
 from rayelastic.connectors.files.columns import Columns, inferred_schema
-from rayelastic.connectors.files.paths import expanded, has_splits
+from rayelastic.connectors.files.locations import size_of
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.dead_letters import ERRORS, OnError, on_error_of
 from rayelastic.graph.spec.operator_spec import Lane
 
 __all__ = ["BadRows", "ReadFiles", "ReadRows", "RowFiles", "RowOptions"]
+
+READ_RATE = 20e6  # the lowest bytes/s at which files are read, parsed and skipped, compressed ones too
 
 
 class ReadFiles(TypedDict, total=False):
@@ -75,7 +78,7 @@ class RowOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class RowFiles:
+class RowFiles(FileSource[Any]):
     """Rows of files, through pyarrow's reader.
 
     Args:
@@ -100,24 +103,22 @@ class RowFiles:
     lane: Lane = Lane.BUILT_IN
     reason: str = "pyarrow reader, native conversion"
 
-    def check(self, operator: str) -> None:
-        """Raise SourceError if a file is gone."""
-        expanded(self.paths, operator, directories=False)
-
-    @property
-    def has_splits(self) -> bool:
-        """Whether each file has a watermark of its own."""
-        return has_splits(self.paths, self.time_ordered)
-
     @property
     def side_sources(self) -> dict[str, BadRows]:
         """Return the side sources that read the same files, by port."""
         return {ERRORS: BadRows(self, self.name)} if self.on_bad_row is OnError.DIVERT else {}
 
+    @property
+    def restart_seconds(self) -> float:
+        """The time to read the largest file, in which it may have to begin."""
+        return max(map(size_of, self.paths), default=0.0) / READ_RATE
+
 
 @dataclass(frozen=True, slots=True)
-class BadRows:
+class BadRows(Source[Any]):
     """The rows of files that a source drops because they aren't of its schema; reads the files again."""
+
+    kind: ClassVar[str] = "bad rows of files"
 
     of: RowFiles
     name: str  # of that source
@@ -128,3 +129,17 @@ class BadRows:
     def check(self, operator: str) -> None:
         """Raise SourceError if a file is gone."""
         self.of.check(operator)
+
+    def contents(self) -> Sequence[Content]:
+        """Return the files."""
+        return self.of.contents()
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The files."""
+        return self.of.paths
+
+    @property
+    def restart_seconds(self) -> float:
+        """The time to read all files."""
+        return sum(map(size_of, self.paths)) / READ_RATE

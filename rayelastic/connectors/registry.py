@@ -1,0 +1,173 @@
+"""The connectors: the functions that users call, and a line in a table for each source and each sink.
+
+The runtime makes operators of descriptions through the tables, and `rel` takes its names from `__all__`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from rayelastic.connectors.arrow.declaration import ArrowSink, ArrowSource, arrow, pandas
+from rayelastic.connectors.arrow.reader import TableReader
+from rayelastic.connectors.call.declaration import CallSink, call, print
+from rayelastic.connectors.call.writer import call_sink
+from rayelastic.connectors.csv.declaration import CsvSink, csv, read_csv
+from rayelastic.connectors.csv.form import CsvSource
+from rayelastic.connectors.csv.writer import CsvFormat
+from rayelastic.connectors.files.locations import identities
+from rayelastic.connectors.generate.declaration import (
+    CallableSource,
+    GenerateSource,
+    SequenceSource,
+    callable,
+    generate,
+    sequence,
+)
+from rayelastic.connectors.generate.reader import callable_source, generate_source, sequence_source
+from rayelastic.connectors.json.declaration import JsonSink, json, read_json
+from rayelastic.connectors.json.inference import JsonSource
+from rayelastic.connectors.json.writer import JsonFormat, TextFormat
+from rayelastic.connectors.memory.declaration import CountSink, ListSink, RowsSource, list, rows
+from rayelastic.connectors.memory.reader import rows_source
+from rayelastic.connectors.memory.writer import collecting_sink, count_sink
+from rayelastic.connectors.parquet.declaration import ParquetSink, parquet, read_parquet
+from rayelastic.connectors.parquet.growing import GrowingSink
+from rayelastic.connectors.parquet.growing_table import growing_sink
+from rayelastic.connectors.parquet.inference import ParquetSource
+from rayelastic.connectors.parquet.reader import ParquetReader
+from rayelastic.connectors.parquet.writer import ParquetFormat
+from rayelastic.connectors.polled.declaration import PolledSource, polled
+from rayelastic.connectors.polled.interval import interval
+from rayelastic.connectors.polled.reader import polled_source
+from rayelastic.connectors.postgres.declaration import PostgresSink, postgres
+from rayelastic.connectors.postgres.writer import postgres_sink
+from rayelastic.connectors.pushed.declaration import IngestSource
+from rayelastic.connectors.pushed.reader import pushed_source
+from rayelastic.connectors.row_files import BadRows
+from rayelastic.connectors.row_reader import BadRowReader, RowReader
+from rayelastic.connectors.sink import NewSink, Past, SinkOperator, file_sink
+from rayelastic.connectors.source import BatchReader, SourceOperator, batch_source
+from rayelastic.connectors.text.declaration import TextSink, TextSource, read_text, text
+from rayelastic.connectors.text.reader import text_source
+from rayelastic.errors import ErrorCode, SinkError, SourceError, StateError
+
+if TYPE_CHECKING:
+    from rayelastic import _native
+    from rayelastic.graph.spec.operator_spec import OperatorSpec
+
+__all__ = [  # what users call as `rel.csv(...)`
+    "arrow",
+    "call",
+    "callable",
+    "csv",
+    "generate",
+    "interval",
+    "json",
+    "list",
+    "pandas",
+    "parquet",
+    "polled",
+    "postgres",
+    "print",
+    "read_csv",
+    "read_json",
+    "read_parquet",
+    "read_text",
+    "rows",
+    "sequence",
+    "text",
+]
+
+T = TypeVar("T")
+
+# Sources that a reader yields in batches, in a thread of its own.
+READERS: dict[type, Callable[[Any], BatchReader]] = {
+    ArrowSource: TableReader,
+    BadRows: BadRowReader,
+    CsvSource: RowReader,
+    JsonSource: RowReader,
+    ParquetSource: ParquetReader,
+}
+
+# Sources that make their native operator themselves.
+SOURCES: dict[type, Callable[[OperatorSpec, _native.Schema, Any], SourceOperator]] = {
+    CallableSource: callable_source,
+    GenerateSource: generate_source,
+    IngestSource: pushed_source,
+    PolledSource: polled_source,
+    RowsSource: rows_source,
+    SequenceSource: sequence_source,
+    TextSource: text_source,
+}
+
+SINKS: dict[type, Callable[[NewSink, Any], SinkOperator]] = {
+    ArrowSink: collecting_sink,
+    CallSink: call_sink,
+    CountSink: count_sink,
+    CsvSink: partial(file_sink, CsvFormat),
+    GrowingSink: growing_sink,
+    JsonSink: partial(file_sink, JsonFormat),
+    ListSink: collecting_sink,
+    ParquetSink: partial(file_sink, ParquetFormat),
+    PostgresSink: postgres_sink,
+    TextSink: partial(file_sink, TextFormat),
+}
+
+
+def source_operator(spec: OperatorSpec, schema: _native.Schema) -> SourceOperator:
+    """Make a source, ready to be added to a scheduler.
+
+    Args:
+        spec: The source.
+        schema: The schema of its tuples.
+
+    Raises:
+        SourceError: The description has no reader.
+    """
+    body = spec.body
+    if (reader := _of(READERS, body)) is not None:
+        source = batch_source(spec, schema, reader(body))
+    elif (make := _of(SOURCES, body)) is not None:
+        source = make(spec, schema, body)
+    else:
+        raise SourceError(
+            f"{type(body).__name__} can't be read here",
+            operator=spec.name,
+            hint="Use one of the sources of rayelastic",
+            code=ErrorCode.NOT_A_SOURCE,
+        )
+    return replace(source, files=identities(getattr(body, "paths", ())))
+
+
+def sink_operator(spec: OperatorSpec, schema: _native.Schema, past: Past, blobs: str) -> SinkOperator:
+    """Make the native operator of a sink.
+
+    Args:
+        spec: The sink.
+        schema: The schema of its tuples.
+        past: The run that it continues.
+        blobs: The prefix of the names of its blobs in a checkpoint: safe as a file's, and unique among sinks.
+
+    Raises:
+        SinkError: The description has no writer, or it can't be written there.
+        StateError: The output isn't what the earlier run left.
+    """
+    if (make := _of(SINKS, spec.body)) is None:
+        raise SinkError(
+            f"{type(spec.body).__name__} can't be written here",
+            operator=spec.name,
+            hint="Use one of the sinks of rayelastic",
+            code=ErrorCode.NOT_A_SINK,
+        )
+    try:
+        return make(NewSink(spec, schema, past, blobs), spec.body)
+    except (SinkError, StateError) as error:
+        raise error.at(spec.name, spec.location) from error.__cause__
+
+
+def _of(table: Mapping[type, T], body: object) -> T | None:
+    """Return the entry of a description's class, or of the nearest class that it inherits from."""
+    return next((table[kind] for kind in type(body).__mro__ if kind in table), None)
