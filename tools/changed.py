@@ -1,20 +1,24 @@
-"""The tests nearest to what changed: `python -m tools.changed [BASE] [PYTEST ARGUMENTS]`.
+"""Runs the tests of what changed: `python -m tools.changed [BASE] [PYTEST ARGUMENTS]`, as ./dev test --changed.
 
 A file is changed if it differs from the point where this branch left BASE, committed or not. BASE is `main` by default,
-and on `main` itself the last commit.
+and on `main` itself the last commit. The map of `./dev coverage` says which tests run the changed functions.
+Without the map, or for a file that it doesn't know, all tests of the file's layer run.
 """
 
 from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from tools.nearest import NATIVE, Nearest
+from tools.covered import Covered
 
 ROOT = Path(__file__).resolve().parent.parent
 MAIN = "main"
+NATIVE = "tests/component/native"
+PAGES = {"README.md": "tests/component/test_readme.py", "docs": "tests/component/test_guide.py"}
+LEVELS = ("tests/unit", "tests/component")
 
 
 def base(root: Path, named: str) -> str:
@@ -25,9 +29,57 @@ def base(root: Path, named: str) -> str:
 
 
 def changed(root: Path, since: str) -> list[Path]:
-    """Return the files that differ from a commit, and those that git doesn't know yet."""
+    """Return the files that differ from a commit, and those that git doesn't track."""
     listed = [git(root, "diff", "--name-only", since), git(root, "ls-files", "--others", "--exclude-standard")]
     return [Path(line) for text in listed for line in text.splitlines()]
+
+
+def selected(root: Path, files: Iterable[Path], covered: Covered | None) -> list[str]:
+    """Return the tests of changed files, as pytest takes them.
+
+    Args:
+        root: of the source tree.
+        files: paths from the root.
+        covered: the map of lines to tests, if there is one.
+    """
+    found: dict[str, None] = {}
+    for path in files:
+        found.update(dict.fromkeys(_tests_of_file(root, path, covered)))
+    whole = [test for test in found if "::" not in test]
+    single = [test for test in found if "::" in test]
+    return whole + [test for test in single if not any(_is_inside(test, one) for one in whole)]
+
+
+def _is_inside(test: str, folder: str) -> bool:
+    return Path(test.partition("::")[0]).is_relative_to(folder)
+
+
+def _tests_of_file(root: Path, path: Path, covered: Covered | None) -> list[str]:
+    top = path.parts[0]
+    if top == "native_sched":
+        return [NATIVE]
+    if top in PAGES:
+        return [PAGES[top]]
+    if path.suffix != ".py":
+        return []
+    if top == "tests":
+        is_test = path.name.startswith("test_") and (root / path).exists()
+        return [path.as_posix() if is_test else path.parent.as_posix()]
+    doctests = [path.as_posix()] if (root / path).exists() and ">>> " in (root / path).read_text() else []
+    tests = covered.tests_of_change(path) if covered is not None else []
+    if covered is not None and tests:
+        files = {Path(test.partition("::")[0]) for test in tests}
+        moved = {file for file in files if not covered.is_unchanged(file)}  # its tests may have other names now
+        known = [test for test in tests if Path(test.partition("::")[0]) not in moved]
+        return doctests + known + [file.as_posix() for file in sorted(moved) if (root / file).exists()]
+    return doctests + _tests_of_layer(root, path)
+
+
+def _tests_of_layer(root: Path, path: Path) -> list[str]:
+    """Return the folders of a layer's tests; all component tests where none of their folders is the layer's."""
+    layer = path.parts[1] if path.parts[0] == "rayelastic" and len(path.parts) > 2 else path.parts[0]
+    folders = [f"{level}/{layer}" for level in LEVELS]
+    return [folder if (root / folder).is_dir() else Path(folder).parent.as_posix() for folder in folders]
 
 
 def git(root: Path, *arguments: str) -> str:
@@ -39,15 +91,18 @@ def main(arguments: Sequence[str]) -> int:
     named = arguments[0] if arguments and not arguments[0].startswith("-") else ""
     options = list(arguments[1:] if named else arguments)
     files = changed(ROOT, base(ROOT, named))
-    tests = Nearest(ROOT).of_files(files)
-    print(f"{len(files)} files changed, {len(tests)} test files near them", flush=True)
-    if Path(NATIVE) in tests:
+    try:
+        covered = Covered(ROOT)
+    except FileNotFoundError:
+        covered = None
+        print("./dev coverage writes the map that selects single tests; without it whole layers run", flush=True)
+    tests = selected(ROOT, files, covered)
+    print(f"{len(files)} files changed, {len(tests)} tests or folders of tests selected", flush=True)
+    if NATIVE in tests:
         print("C++ changed: ./dev test-native runs the tests of the native core", flush=True)
     if not tests:
         return 0
-    return subprocess.run(
-        [sys.executable, "-m", "pytest", *options, *map(str, tests)], cwd=ROOT, check=False
-    ).returncode
+    return subprocess.run([sys.executable, "-m", "pytest", *options, *tests], cwd=ROOT, check=False).returncode
 
 
 if __name__ == "__main__":

@@ -1,15 +1,25 @@
 """Small faults that a test should notice: operators swapped, boundaries moved, conditions negated, statements dropped.
 
 A change replaces one node of a syntax tree. Texts of errors, annotations, decorators and asserts are never changed.
+The module is also the pytest plugin that runs tests with one change.
 """
 
 from __future__ import annotations
 
 import ast
 import copy
+import importlib
+import os
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.machinery import ModuleSpec
+from importlib.util import spec_from_file_location
+from pathlib import Path
+from types import CodeType
 from typing import Any
+
+MUTANT = "REL_MUTANT"  # an environment variable: module:path:number of the change
 
 COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     ast.Lt: (ast.LtE, ast.Gt),
@@ -202,8 +212,41 @@ def is_dropped(node: ast.stmt) -> bool:
     return isinstance(node, ast.Expr | ast.AugAssign | ast.Continue | ast.Break | ast.Raise | ast.Delete)
 
 
-def planted(source: str, path: str, number: int) -> Any:
+# --- planting -------------------------------------------------------------------------------------------------------
+
+
+def planted(source: str, path: str, number: int) -> CodeType:
     """Return the code of a module with one of its changes."""
     tree = ast.parse(source, path)
     changes(tree)[number].apply()
-    return compile(tree, path, "exec", dont_inherit=True)
+    code: CodeType = compile(tree, path, "exec", dont_inherit=True)
+    return code
+
+
+class Planted:
+    """A finder of one module, with one of its changes; Python asks it first, so no file changes."""
+
+    def __init__(self, module: str, path: Path, number: int) -> None:
+        self._module, self._path = module, path
+        self._code = planted(path.read_text(), str(path), number)
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:  # noqa: ARG002
+        if name != self._module:
+            return None
+        inside = [str(self._path.parent)] if self._path.name == "__init__.py" else None
+        loader: Any = self
+        return spec_from_file_location(name, self._path, loader=loader, submodule_search_locations=inside)
+
+    def create_module(self, spec: ModuleSpec) -> None:  # noqa: ARG002
+        return None
+
+    def exec_module(self, module: Any) -> None:
+        exec(self._code, module.__dict__)
+
+
+def pytest_configure() -> None:
+    """Plant the mutant that the environment names, in a pytest run with `-p tools.mutants`."""
+    if MUTANT in os.environ:
+        module, path, number = os.environ[MUTANT].split(":")
+        sys.meta_path.insert(0, Planted(module, Path(path), int(number)))
+        importlib.import_module(module)  # pytest itself imports a file with examples by its path

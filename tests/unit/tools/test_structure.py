@@ -1,127 +1,59 @@
-"""A tiny package with one of each fault: the numbers find every one, and nothing in a sound one."""
+"""A tiny package with one of each fault: each count finds its own, and nothing in a sound one."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from tools.imports import Import, Where, all_imports, components, modules
-from tools.structure import LONG, Number, judged, measured
+from tools.structure import MEMBERS, main, measured
 
 SOUND = {
-    "rayelastic/__init__.py": '"""The package."""\n',
-    "rayelastic/low/__init__.py": "",
     "rayelastic/low/values.py": "LIMIT = 1\n",
-    "rayelastic/high/__init__.py": "",
-    "rayelastic/high/user.py": "from rayelastic.low.values import LIMIT\nfrom rayelastic.low import values\n",
-    "rayelastic/on_ray/actors.py": "import ray\n",
-    "native_sched/src/queue.cpp": "int main() {}\n",
+    "rayelastic/high/user.py": "import low\nclass A:\n    def f(self):\n        self.a = self.b = Kind.OPEN\n",
+    "native_sched/src/queue.hpp": "class Queue {\n  std::array<int, 4> held_{};\n  int size() const;\n};\n",
+}
+MANY = range(MEMBERS + 1)
+FAULTS = {
+    "a class": (
+        "large-classes",
+        "rayelastic/low/large.py",
+        "class A:\n    def f(self):\n" + "".join(f"        self.a{n} = 1\n" for n in MANY),
+    ),
+    "a C++ class": (
+        "large-classes",
+        "native_sched/src/port.hpp",
+        "class Port final : public Base {\n" + "".join(f"  std::atomic<int> a{n}_{{{n}}};\n" for n in MANY) + "};\n",
+    ),
+    "an import": ("imports-in-functions", "rayelastic/low/late.py", "def f():\n    from rayelastic.high import user\n"),
+    "a concept": (r"Kind\.", "rayelastic/low/kinds.py", "if kind is Kind.OPEN: ...\n"),
+    "a concept in C++": (r"Kind\.", "native_sched/src/kinds.cpp", "// Kind.OPEN\n"),
 }
 
-FAULTS: list[tuple[str, Mapping[str, str], int]] = [
-    ("files-in-a-folder", {f"rayelastic/low/more_{n}.py": "" for n in range(3)}, 4),
-    ("files-in-a-native-folder", {"native_sched/src/queue.hpp": "", "native_sched/src/notes.md": ""}, 2),
-    (
-        "modules-in-circles",
-        {"rayelastic/low/values.py": "def late():\n    from rayelastic.low.other import x\n"}
-        | {"rayelastic/low/other.py": "from rayelastic.low import values\n"},
-        2,
-    ),
-    (
-        "modules-in-circles",
-        {"rayelastic/low/values.py": "if TYPE_CHECKING:\n    from .other import X\n"}
-        | {"rayelastic/low/other.py": "from .values import LIMIT\n"},
-        2,
-    ),
-    ("folders-in-circles", {"rayelastic/low/other.py": "from rayelastic.high import user\n"}, 2),
-    (
-        "folders-in-circles",
-        {"rayelastic/between.py": "import rayelastic.high.user\n"}
-        | {"rayelastic/low/other.py": "from rayelastic import between\n"},
-        3,
-    ),
-    ("imports-in-functions", {"rayelastic/high/late.py": "def f():\n    from rayelastic.low.values import LIMIT\n"}, 1),
-    ("imports-in-functions", {"rayelastic/on_ray/jobs.py": "def f():\n    import rayelastic.on_ray.actors\n"}, 1),
-    ("optional-imports-in-functions", {"rayelastic/job.py": "def f():\n    import rayelastic.on_ray.actors\n"}, 1),
-    (
-        "optional-imports-in-functions",
-        {"rayelastic/plot.py": "def f():\n    import rayelastic.picture\n"}
-        | {"rayelastic/picture.py": "import rayelastic.shapes\n", "rayelastic/shapes.py": "import matplotlib\n"},
-        1,
-    ),
-    ("long-files", {"rayelastic/low/values.py": "x = 1\n" * (LONG + 1)}, 1),
-    ("long-files", {"native_sched/src/queue.cpp": "\n" * (LONG + 1)}, 1),
-    ("long-files", {"tests/unit/test_values.py": "x = 1\n" * (LONG + 1)}, 1),
-    ("long-files", {"bench/queue.cpp": "\n" * (LONG + 1), "tools/values.py": "\n" * (LONG + 1)}, 2),
-    ("long-files", {"dev": "x = 1\n" * (LONG + 1)}, 1),
-    ("string-calls", {"rayelastic/job.py": "def call(self, name: str, *arguments: Any) -> Any: ...\n"}, 1),
-    ("string-calls", {"rayelastic/job.py": "def call(self, name: str, arguments: tuple[Any, ...]) -> Any: ...\n"}, 1),
-    (
-        "modules-without-types",
-        {"pyproject.toml": '[[tool.mypy.overrides]]\nmodule = ["tests.a", "tests.b.*"]\nignore_errors = true\n'},
-        1,
-    ),
-]
 
-
-def test_a_sound_package_has_no_fault(tmp_path: Path) -> None:
-    assert {one.name: one.value for one in measured(written(tmp_path, SOUND))} == {
-        "files-in-a-folder": 1,
-        "files-in-a-native-folder": 1,
-        "modules-in-circles": 0,
-        "folders-in-circles": 0,
-        "imports-in-functions": 0,
-        "optional-imports-in-functions": 0,
-        "long-files": 0,
-        "string-calls": 0,
-        "modules-without-types": 0,
-    }
-
-
-@pytest.mark.parametrize(("name", "files", "value"), FAULTS)
-def test_each_fault_is_found(name: str, files: Mapping[str, str], value: int, tmp_path: Path) -> None:
-    sound = {one.name: one.value for one in measured(written(tmp_path / "sound", SOUND))}
-    faulty = {one.name: one.value for one in measured(written(tmp_path / "faulty", {**SOUND, **files}))}
-    assert faulty[name] == value > sound[name]
-
-
-def test_what_a_long_file_is(tmp_path: Path) -> None:
-    files = {"rayelastic/low/values.py": "x = 1\n" * LONG} | dict.fromkeys(
-        ["build/made.py", ".venv/lib/installed.py", "rayelastic/_native.pyi", "docs/values.txt"], "x = 1\n" * (LONG + 1)
-    )
-    assert {one.name: one.value for one in measured(written(tmp_path, SOUND | files))}["long-files"] == 0
-
-
-def test_a_number_may_fall_and_not_rise() -> None:
-    numbers = [Number("a", 3), Number("b", 3), Number("c", 3), Number("new", 1)]
-    assert judged(numbers, {"a": 2, "b": 3, "c": 4}) == (
-        ["a: 3, the limit is 2", "new: 1, the limit is 0"],
-        ["c = 3"],
-    )
-
-
-def test_imports_say_where_they_stand(tmp_path: Path) -> None:
-    text = "import os\nif TYPE_CHECKING:\n    import a.b\nelse:\n    import c\nasync def f():\n    from . import low\n"
-    root = written(tmp_path, {"rayelastic/__init__.py": text, "rayelastic/low.py": ""})
-    assert all_imports(modules(root, ["rayelastic"])) == [
-        Import("rayelastic", "os", "", 1, Where.TOP),
-        Import("rayelastic", "a.b", "", 3, Where.TYPE_CHECKING),
-        Import("rayelastic", "c", "", 5, Where.TOP),
-        Import("rayelastic", "rayelastic.low", "", 7, Where.FUNCTION),
-    ]
-
-
-def test_components() -> None:
-    assert components({"a": ["b"], "b": ["c"], "c": ["a", "d"], "d": ["e"], "e": ["d"], "f": ["a"]}) == [
-        ["a", "b", "c"],
-        ["d", "e"],
-    ]
-
-
-def written(root: Path, files: Mapping[str, str]) -> Path:
-    for name, text in files.items():
+def written(root: Path, *more: tuple[str, str]) -> Path:
+    for name, text in [*SOUND.items(), *more]:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
     return root
+
+
+def test_a_sound_tree(tmp_path: Path) -> None:
+    counts = measured(written(tmp_path), {r"Kind\.": 1})
+    assert {name: len(places) for name, places in counts.items()} == {
+        "large-classes": 0,
+        "imports-in-functions": 0,
+        r"Kind\.": 1,
+    }
+
+
+@pytest.mark.parametrize(("name", "path", "text"), FAULTS.values(), ids=FAULTS)
+def test_each_fault_is_counted_and_fails(name: str, path: str, text: str, tmp_path: Path) -> None:
+    root = written(tmp_path, (path, text))
+    settings = "[tool.structure]\nlarge-classes = 0\nimports-in-functions = 0\nfiles-that-mention = {'Kind\\.' = 1}\n"
+    (root / "pyproject.toml").write_text(settings)
+    counts = measured(root, {r"Kind\.": 1})
+    assert any(path in place for place in counts[name])
+    assert main([], root) == 1
+    (root / path).unlink()
+    assert main([], root) == 0
