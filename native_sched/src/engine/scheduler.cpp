@@ -188,7 +188,7 @@ class Scheduler::State {
   void let_go(const std::vector<OperatorId>& ids) {
     check(ids, "to let go");
     if (!started_) return;
-    for (const OperatorId id : ids) graph_->contexts()[id]->let_go();
+    for (const OperatorId id : ids) graph_->contexts()[id]->barrier_hold().let_go();
   }
 
   void begin_after(const Beginning& beginning) {
@@ -271,7 +271,7 @@ class Scheduler::State {
     });
     safe_points_ = std::make_unique<SafePoints>(graph_->contexts(), graph_->ports(), edges_, graph_->order());
     epochs_ = std::make_unique<Epochs>(graph_->contexts(), *engine_);
-    for (const OperatorId id : stops_) graph_->contexts()[id]->stop_at_epochs();
+    for (const OperatorId id : stops_) graph_->contexts()[id]->barrier_hold().enable();
     for (const Beginning& one : beginnings_) graph_->begin_after(one);
     const Lock guard(over_mutex_);
     for (const auto& context : graph_->contexts()) terminals_left_ += context->is_terminal() ? 1 : 0;

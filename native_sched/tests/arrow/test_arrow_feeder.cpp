@@ -155,16 +155,16 @@ TEST(a_sink_hands_batches_over) {
   CHECK((taken->rows == std::vector<std::int64_t>{100, 100, 30}));
   CHECK_EQ(context.call(nullptr, 0), 0);  // nothing is left to give
   CHECK_EQ(taken->rows.size(), 3U);
-  CHECK_EQ(flush_arrow_sink(spec), "");
+  CHECK_EQ(flush_arrow_sink(*spec), "");
   CHECK_EQ(taken->rows.size(), 3U);
   taken->next = 0;
   CHECK_EQ(context.call(run.data(), 30), 0);
-  CHECK_EQ(flush_arrow_sink(spec), "");
+  CHECK_EQ(flush_arrow_sink(*spec), "");
   CHECK((taken->rows == std::vector<std::int64_t>{100, 100, 30, 30}));
   taken->fail = true;
   CHECK_EQ(context.call(run.data(), 30), 0);
-  CHECK_EQ(flush_arrow_sink(spec), "the disk is full");
-  CHECK_EQ(flush_arrow_sink(spec), "");  // the refused batch is gone, as it is when a run fails
+  CHECK_EQ(flush_arrow_sink(*spec), "the disk is full");
+  CHECK_EQ(flush_arrow_sink(*spec), "");  // the refused batch is gone, as it is when a run fails
   CHECK_EQ(context.call(run.data(), 230), REL_FAILED(99));
   CHECK_EQ(context.message, "the disk is full");
   CHECK_THROWS(make_arrow_sink("sink", kSchema, consume, taken, 0), std::invalid_argument);

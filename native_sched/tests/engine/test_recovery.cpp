@@ -106,7 +106,7 @@ TEST(several_outputs_some_of_them_out_already) { each_in_its_place(Makes::Many);
 TEST(what_nobody_answers_fails_behind_what_was_before) {
   for (const Makes makes : {Makes::One, Makes::Kept, Makes::Many}) {
     Rig rig;
-    const OperatorId step = rig.add(recovering(makes, std::make_shared<Given>(makes, 703)));
+    const OperatorId step = install(rig.scheduler, recovering(makes, std::make_shared<Given>(makes, 703)));
     rig.scheduler.connect(rig.add(source(0, kRows)), step);
     rig.scheduler.connect(step, rig.add(sink()));
     rig.scheduler.start({.thread_count = 1});

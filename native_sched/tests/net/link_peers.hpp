@@ -67,16 +67,16 @@ class Context : public rel_context {
   void mark(Mark mark) override { marks.push_back(mark); }
   bool stopping() const override { return false; }
 
-  std::int64_t run_source(const TestOperator& spec) {
+  std::int64_t run_source(const std::shared_ptr<Operator>& op) {
     std::int64_t result = 0;
     while (!finished && result >= 0)
-      result = spec.process(nullptr, 0, out.data(), static_cast<std::int64_t>(capacity), spec.state.get(), this);
+      result = op->process(nullptr, 0, out.data(), static_cast<std::int64_t>(capacity), this);
     return result;
   }
-  std::int64_t give(const TestOperator& spec, const void* records, std::size_t n) {
-    return spec.process(records, static_cast<std::int64_t>(n), nullptr, 0, spec.state.get(), this);
+  std::int64_t give(const std::shared_ptr<Operator>& op, const void* records, std::size_t n) {
+    return op->process(static_cast<const std::byte*>(records), static_cast<std::int64_t>(n), nullptr, 0, this);
   }
-  std::int64_t end(const TestOperator& spec) { return spec.process(nullptr, 0, nullptr, 0, spec.state.get(), this); }
+  std::int64_t end(const std::shared_ptr<Operator>& op) { return op->finish(nullptr, 0, this); }
 
  private:
   std::vector<ChunkRef> attached;

@@ -87,7 +87,7 @@ TEST(a_run_goes_out_without_anything_after_it) {
   };
   for (std::int64_t value = 0; value < 20; ++value) {
     CHECK_EQ(sending.give(out, &value, 1), 0);
-    while (last != value) CHECK(in.process(nullptr, 0, receiving.out.data(), 64, in.state.get(), &receiving) == 0);
+    while (last != value) CHECK(in->process(nullptr, 0, receiving.out.data(), 64, &receiving) == 0);
   }
 }
 

@@ -1,10 +1,5 @@
 // The side of OperatorContext where several input ports come in: runs of any port, firings of all, marks, and the probe that finds
-// out whether a loop is empty (P22, P34, J02, J03).
-//
-// End of a loop: when all edges of the head but its feedback edges are final, only records inside the loop can come back. The head sends a
-// probe along the edges of the loop; every operator inside passes it on once it has it from all its edges, as it does with final
-// marks. Queues are first in, first out, so what was in the loop before the probe comes back before it. If nothing has come back when the
-// probe has, on all feedback edges, then nothing was in the loop, and nothing can come any more: the head is final. Otherwise once more.
+// out whether a loop is empty (loop_probe.hpp; P22, P34, J02, J03).
 #include <string>
 #include <utility>
 
@@ -15,8 +10,8 @@
 namespace rayelastic {
 
 void OperatorContext::meet(std::vector<Junction::Input> inputs) {
-  for (const Junction::Input& input : inputs) feedbacks_ += input.feedback ? input.edges : 0;
-  junction_ = std::make_unique<Junction>(op_, std::move(inputs), capacity_, engine_.options.loop_bytes);
+  for (const Junction::Input& input : inputs) probe_.add_feedback(input.feedback ? input.edges : 0);
+  junction_ = std::make_unique<Junction>(*op_, std::move(inputs), shape_.capacity, engine_.options.loop_bytes);
 }
 
 std::int64_t OperatorContext::take(std::size_t input, const Run& run, bool writable, bool token_held) {
@@ -26,10 +21,10 @@ std::int64_t OperatorContext::take(std::size_t input, const Run& run, bool writa
     if (token_held) engine_.leave_token(*current_thread);
     return 0;
   }
-  if (from.feedback) returned_ += run.count;
+  if (from.feedback) probe_.note_returned(run.count);
   junction_->port = from.port;
-  in_stride_ = from.stride;
-  in_place_ = op_.has_any(REL_IN_PLACE) && in_stride_ == out_stride_;
+  call_.in_stride = from.stride;
+  call_.in_place = op_->has_any(REL_IN_PLACE) && call_.in_stride == shape_.out_stride;
   return execute(run, writable, token_held) ? static_cast<std::int64_t>(run.count) : -1;
 }
 
@@ -54,11 +49,11 @@ bool OperatorContext::fire_all() {
   bool fired = false;
   bool ok = true;
   for (auto firings = junction_->ready(); ok && firings.has_value(); firings = junction_->ready()) {
-    const Doing doing(*current_thread, number_);
+    const Doing doing(*current_thread, static_cast<std::uint32_t>(id_));
     junction_->begin(*firings);
-    tuples_in_.add(junction_->records());
-    input_ = junction_->part(0);
-    input_.chunks = junction_->chunks();
+    counters_.in.add(junction_->records());
+    call_.input = junction_->part(0);
+    call_.input.chunks = junction_->chunks();
     ok = call_once();
     junction_->consume();
     fired = true;
@@ -71,8 +66,8 @@ bool OperatorContext::widen(std::size_t input) {
   if (!junction_->is_conjunctive()) return false;
   const Junction::Widened widened = junction_->widen(input);
   if (widened == Junction::Widened::Beyond) {
-    input_ = {};
-    message_ = "has more than loop_bytes waiting at its input port " + std::to_string(input) +
+    call_.input = {};
+    call_.message = "has more than loop_bytes waiting at its input port " + std::to_string(input) +
                " for records of another port, which come from the same operator but are fewer: ask for counts in that proportion, take "
                "the records as they come (no demands), or raise loop_bytes";
     report(-1);
@@ -84,8 +79,9 @@ bool OperatorContext::take(std::size_t input, Mark mark) {
   const bool probe = mark.kind == MarkKind::Probe;
   if (junction_->input(input).feedback) return !probe || take_probe();  // other marks would go round for ever
   if (mark.kind == MarkKind::Final) {
-    port_ends_ = junction_->end_edge(input);
-    if (port_ends_ && junction_->is_conjunctive() && !fire()) return false;
+    const bool port_ends = junction_->end_edge(input);
+    ends_.begin(port_ends);
+    if (port_ends && junction_->is_conjunctive() && !fire()) return false;
   } else if (junction_->is_conjunctive()) {
     return true;  // between which firings would it stand?
   }
@@ -94,8 +90,8 @@ bool OperatorContext::take(std::size_t input, Mark mark) {
 }
 
 bool OperatorContext::send_probe() {
-  returned_ = 0;
-  for (Port* port : loop_consumers_) {
+  probe_.begin();
+  for (Port* port : probe_.consumers()) {
     if (!port->accept(Mark{MarkKind::Probe, 0})) return false;
   }
   return true;
@@ -103,9 +99,8 @@ bool OperatorContext::send_probe() {
 
 // At the head: one has come back.
 bool OperatorContext::take_probe() {
-  if (++probes_ < feedbacks_) return true;
-  probes_ = 0;
-  return returned_ == 0 ? end() : send_probe();
+  if (!probe_.arrive_at_head()) return true;
+  return probe_.is_loop_empty() ? end() : send_probe();
 }
 
 std::int32_t OperatorContext::port() const { return junction_ == nullptr ? 0 : static_cast<std::int32_t>(junction_->port); }
@@ -115,9 +110,9 @@ std::int64_t OperatorContext::firings() const { return junction_ == nullptr ? -1
 const void* OperatorContext::staged(std::int32_t port, std::int64_t& n) const {
   Run part;
   if (junction_ != nullptr && junction_->is_firing()) {
-    if (port >= 0 && static_cast<std::size_t>(port) < op_.demands().size()) part = junction_->part(static_cast<std::size_t>(port));
+    if (port >= 0 && static_cast<std::size_t>(port) < op_->demands().size()) part = junction_->part(static_cast<std::size_t>(port));
   } else if (port == this->port()) {
-    part = input_;
+    part = call_.input;
   }
   n = static_cast<std::int64_t>(part.count);
   return n == 0 ? nullptr : part.records;

@@ -51,7 +51,7 @@ std::vector<OperatorId> Epochs::wait(const std::vector<OperatorId>& ids, std::in
   std::vector<OperatorId> there;
   for (;;) {
     std::ranges::copy_if(ids, std::back_inserter(there),
-                         [&](OperatorId id) { return contexts_[id]->is_there(epoch) || contexts_[id]->is_final(); });
+                         [&](OperatorId id) { return contexts_[id]->barrier_hold().is_there(epoch) || contexts_[id]->is_final(); });
     const bool over = engine_.stopping.load(std::memory_order_seq_cst) || std::chrono::steady_clock::now() > deadline;
     if (!there.empty() || over) return there;
     std::this_thread::sleep_for(kLook);

@@ -71,10 +71,10 @@ std::string SafePoints::hold(const std::vector<OperatorId>& ids, bool drain, std
 std::string SafePoints::take_in_parts(OperatorId id, std::chrono::nanoseconds patience, const Engine& engine) {
   OperatorContext& context = *contexts_[id];
   struct SettleRequest {
-    explicit SettleRequest(OperatorContext& of) : context(of) { context.settles(true); }
+    explicit SettleRequest(OperatorContext& of) : context(of) { context.partial_run().want_settled(true); }
     SettleRequest(const SettleRequest&) = delete;
     SettleRequest& operator=(const SettleRequest&) = delete;
-    ~SettleRequest() { context.settles(false); }
+    ~SettleRequest() { context.partial_run().want_settled(false); }
     OperatorContext& context;
   } const request(context);
   if (wait_until(Clock::now() + patience, engine, [&context] { return context.try_settle(); })) return {};

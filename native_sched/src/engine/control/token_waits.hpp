@@ -26,7 +26,7 @@ class TokenWaits {
       const Seen now{profile.operator_time[id], profile.operator_waited[id], profile.operator_cpu[id]};
       seen.passed = {now.total.time - seen.total.time, now.total.waited - seen.total.waited, now.total.cpu - seen.total.cpu};
       seen.total = now.total;
-      if (!contexts[id]->waits()) continue;
+      if (!contexts[id]->gil().waits()) continue;
       computed += seen.passed.cpu;
       longest = std::max(longest, seen.passed.time);
     }
@@ -35,10 +35,10 @@ class TokenWaits {
       const Times& passed = seen_[id].passed;
       if (passed.time < kLeast) continue;
       const auto share = [&](std::uint64_t part) { return static_cast<double>(part) / static_cast<double>(passed.time); };
-      if (!contexts[id]->waits()) {
-        contexts[id]->set_waits(share(passed.waited) >= kWaits);
+      if (!contexts[id]->gil().waits()) {
+        contexts[id]->gil().set_waits(share(passed.waited) >= kWaits);
       } else if (share(passed.cpu) > kComputes || (fight && share(passed.cpu) > kComputesBesides)) {
-        contexts[id]->set_waits(false);
+        contexts[id]->gil().set_waits(false);
       }
     }
   }

@@ -74,7 +74,7 @@ class Junction {
   const std::size_t spare_bytes_;
   std::vector<Input> inputs_;
   std::vector<std::vector<std::size_t>> relatives_;  // by port
-  const std::shared_ptr<Stages> kept_;               // by the operator; null: own_
+  Stages* const kept_;                               // by the operator; null: own_
   std::vector<RecordBuffer> own_;                    // stages
   std::vector<RecordBuffer>& stages_;                // by port
   std::atomic<bool> open_{false};                    // relaxed: the gate's lock orders who stages behind who opened
