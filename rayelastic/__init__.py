@@ -63,8 +63,8 @@ if TYPE_CHECKING:
     from rayelastic.plan.settings.schedule import Schedule as Schedule
     from rayelastic.plan.settings.threads import Threads as Threads
     from rayelastic.plan.settings.tls import TLS as TLS
-    from rayelastic.runtime.saved.reading import read_snapshot as read_snapshot
     from rayelastic.runtime.snapshot import Snapshot as Snapshot
+    from rayelastic.runtime.state.snapshots import read_snapshot as read_snapshot
     from rayelastic.runtime.values.adaptation import Adaptation as Adaptation
     from rayelastic.runtime.values.status import JobStatus as JobStatus
     from rayelastic.topology import Topology as Topology
@@ -115,7 +115,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "rayelastic.plan.settings.schedule": ("Schedule",),
     "rayelastic.runtime.values.adaptation": ("Adaptation",),
     "rayelastic.runtime.values.status": ("JobStatus",),
-    "rayelastic.runtime.saved.reading": ("read_snapshot",),
+    "rayelastic.runtime.state.snapshots": ("read_snapshot",),
     "rayelastic.runtime.snapshot": ("Snapshot",),
     "rayelastic.topology": ("Topology",),
 }

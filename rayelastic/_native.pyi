@@ -64,13 +64,18 @@ class OperatorPause:
         Has the state have all that was processed when this is called, also what a producer took beside the operator; StateError if a sum overflows.
         """
 
-def key_hash(key: bytes) -> int:
+def key_hash(schema: Schema, key: tuple[Any, ...]) -> int:
     """
-    The hash by which routers and state tables know a key, given by its bytes (key_extractor.hpp).
+    The hash by which routers and state tables know a key, whose fields are those of the schema. TypeError or ValueError for what is no such key.
     """
 
-def null_key_hash() -> int:
-    """The hash of the key whose one field is null."""
+def key_of(schema: Schema, key: bytes, null: bool) -> tuple[Any, ...]:
+    """
+    The values of a key that a router counts (key_extractor.hpp). StateError: it is none of these fields.
+    """
+
+def keys_in(data: bytes) -> int:
+    """The number of keys of an export."""
 
 class KeySelection:
     """Some keys of a KeyedState, by their hashes."""
@@ -111,18 +116,23 @@ class KeyedState:
     The state of a keyed operator. Exported, imported and removed from only while the operator isn't running (Scheduler.hold); size at any time.
     """
 
-    def __init__(self, schema: Schema, keys: Sequence[str], state_size: int, initial: bytes, text_offsets: Sequence[int] = (), ttl: tuple[int, str, int, str] = (0, '', 0, 'last'), binary: Sequence[int] = ()) -> None:
+    def __init__(self, schema: Schema, keys: Sequence[str], record: Schema, initial: bytes, ttl: tuple[int, str, int, str] = (0, '', 0, 'last')) -> None:
         """
-        State records of state_size bytes, a copy of initial for a new key; text_offsets: where string views are in them. ttl: a key that isn't
-        touched for so many ticks of a time field, with a shift, is forgotten; nanoseconds of the clock where the field is ''; 0: none is. binary: those
-        of text_offsets that have bytes, not text.
+        State records of a schema, a copy of initial for a new key. ttl: a key that isn't touched for so many ticks of a time field, with a shift, is
+        forgotten; nanoseconds of the clock where the field is ''; 0: none is.
         """
 
     @staticmethod
-    def objects(schema: Schema, keys: Sequence[str], factory: Callable[[], Any], ttl: tuple[int, str, int, str] = (0, '', 0, 'last'), told: bool = False) -> KeyedState:
+    def objects(schema: Schema, keys: Sequence[str], factory: Callable[[], Any], ttl: tuple[int, str, int, str] = (0, '', 0, 'last'), told: bool = False, unpickles: bool = True) -> KeyedState:
         """
         Any Python value per key, made by factory() when the key comes first. told: they are changed also when no record of their key comes, and
-        will_change is called before.
+        will_change is called before. unpickles: False leaves imported values as pickled bytes.
+        """
+
+    @staticmethod
+    def object(save: Callable[[], bytes], load: Callable[[bytes], Any]) -> KeyedState:
+        """
+        The state of an object without keys: bytes that save() returns and load(bytes) restores.
         """
 
     @property
@@ -196,6 +206,16 @@ class KeyedState:
     def import_(self, data: bytes, pause: OperatorPause | None = None) -> int:
         """
         All or nothing; StateError for keys that are here already, and for bytes of another format or layout. Returns the number of keys.
+        """
+
+    def import_older(self, older: KeyedState) -> int:
+        """
+        Imports the keys of a state whose records have some of the fields, as wide or less; the others are those of a new key. Returns the number of keys.
+        """
+
+    def to_arrow(self, schema: Schema) -> list[Any]:
+        """
+        The state as rows of such fields: a list of pyarrow.RecordBatch; while the operator isn't running. StateError: it has no rows.
         """
 
     def remove(self, low: int = 0, high: int = 18446744073709551615) -> int:

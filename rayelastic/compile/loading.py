@@ -42,13 +42,12 @@ def load(code: OperatorCode) -> LoadedFunction:
     if code.lane is Lane.COMPILED:
         register_symbols(engine_symbols())
         owner, address = load_image(_machine_for_here(code))
-        size = code.state_schema.record_size if code.state_schema else 0
-        return LoadedFunction(code, address, None, int(code.flags), size, code.state_initial, owner)
+        return LoadedFunction(code, address, None, int(code.flags), code.state_initial, owner)
     if code.lane is Lane.VECTORISED:
         function = vectorised(code.function, annotated_library(code.function), code.output_schema)
     else:
         function = per_run(code.function, code.kind, keyed=code.state is not None)
-    return LoadedFunction(code, 0, function, int(code.flags), 0, b"", code)
+    return LoadedFunction(code, 0, function, int(code.flags), b"", code)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from rayelastic.job.feeding import Feeds
 from rayelastic.job.observing import Observing
 from rayelastic.job.result import JobResult, raise_failure, sink_value
 from rayelastic.runtime.ingest.external_source import ExternalSource
-from rayelastic.runtime.saved.restoring import checked
+from rayelastic.runtime.state.restore import checked
 from rayelastic.runtime.values.status import JobStatus, State
 from rayelastic.runtime.watch.dropped import warn_late
 from rayelastic.runtime.watch.metrics_port import MetricsPort

@@ -15,8 +15,8 @@ from rayelastic.plan.settings.checkpoint import Checkpoint
 from rayelastic.runtime.ingest.external_source import DriverSink, ExternalSource
 from rayelastic.runtime.port.certificates import server_context
 from rayelastic.runtime.port.secure_socket import check_encryption
-from rayelastic.runtime.saved.first_values import check_first_values
-from rayelastic.runtime.saved.restoring import LATEST, check_keepable, check_restorable, checked, latest, newest
+from rayelastic.runtime.state.initial_values import check_first_values
+from rayelastic.runtime.state.restore import LATEST, check_keepable, check_restorable, checked, latest, newest
 from rayelastic.runtime.values.specs import JobSpec
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from rayelastic.on_ray.jobs import find_coordinator, start_coordinator
 from rayelastic.plan.config import Regions
 from rayelastic.runtime.element.host import InProcessHost
 from rayelastic.runtime.job.coordinator import Coordinator
-from rayelastic.runtime.saved.first_values import check_first_values
+from rayelastic.runtime.state.initial_values import check_first_values
 from rayelastic.web.page import Page
 
 if TYPE_CHECKING:

@@ -7,20 +7,20 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from rayelastic.errors import PELostError
-from rayelastic.runtime.saved.chunks import pairs_of, table_of
-from rayelastic.runtime.saved.keys import parsed_key
-from rayelastic.runtime.saved.live import unread
+from rayelastic.runtime.state.keys import parsed_key
+from rayelastic.runtime.state.queries import unread
+from rayelastic.runtime.state.tables import pairs_of, table_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from rayelastic.runtime.saved.shapes import Shape
+    from rayelastic.runtime.state.descriptor import StateDescriptor
 
 __all__ = ["OperatorState"]
 
 MOST = 1000  # keys, by default
 
-Read = Callable[[tuple[Any, ...] | None, int], tuple["Shape", Sequence[bytes]]]
+Read = Callable[[tuple[Any, ...] | None, int], tuple["StateDescriptor", Sequence[bytes]]]
 
 
 class OperatorState:
@@ -54,8 +54,8 @@ class OperatorState:
                 meanwhile. The message names the operator and a hint.
         """
         values = key if isinstance(key, tuple) else (key,)
-        shape, chunks = self._read(values, 1)
-        return next((value for _, value in pairs_of(chunks, shape)), default)
+        descriptor, chunks = self._read(values, 1)
+        return next((value for _, value in pairs_of(chunks, descriptor)), default)
 
     def key_of(self, texts: Sequence[str]) -> tuple[Any, ...]:
         """Return the key whose fields are written so, as on a command line; 'null' is None in a nullable field.
@@ -65,13 +65,13 @@ class OperatorState:
         Raises:
             StateError: As for `get`.
         """
-        shape, _ = self._read(None, 1)
-        return parsed_key(texts, shape)
+        descriptor, _ = self._read(None, 1)
+        return parsed_key(texts, descriptor)
 
     def items(self, limit: int = MOST) -> Iterator[tuple[Any, Any]]:
         """Yield some keys with their state, `limit` at most, in no order; see `get`."""
-        shape, chunks = self._read(None, limit)
-        return islice(pairs_of(chunks, shape), limit)
+        descriptor, chunks = self._read(None, limit)
+        return islice(pairs_of(chunks, descriptor), limit)
 
     def keys(self, limit: int = MOST) -> Iterator[Any]:
         """Yield some keys, `limit` at most, in no order."""
@@ -79,10 +79,10 @@ class OperatorState:
 
     def table(self, limit: int = MOST) -> pa.Table:
         """Return the same as an Arrow table; see `rel.read_snapshot`."""
-        shape, chunks = self._read(None, limit)
-        return table_of(chunks, shape, trusted=True).slice(0, limit)
+        descriptor, chunks = self._read(None, limit)
+        return table_of(chunks, descriptor, trusted=True).slice(0, limit)
 
-    def _read(self, key: tuple[Any, ...] | None, most: int) -> tuple[Shape, Sequence[bytes]]:
+    def _read(self, key: tuple[Any, ...] | None, most: int) -> tuple[StateDescriptor, Sequence[bytes]]:
         try:
             return self._asked(key, most)
         except (PELostError, TimeoutError) as error:  # of the coordinator

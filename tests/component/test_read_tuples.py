@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,9 +10,6 @@ import pytest
 
 import rayelastic as rel
 from rayelastic.errors import StateError
-from rayelastic.runtime.saved.chunks import HEADER, record_bytes
-from rayelastic.runtime.saved.kept_tuples import delay_table
-from rayelastic.runtime.saved.shapes import Shape, StateKindOf
 from tests.component.behind_gate import behind_gate
 from tests.component.test_read_windows import ROWS, Row, saved
 from tests.raising import raises
@@ -76,15 +72,6 @@ def test_a_delay_is_shown_with_the_time_that_is_left(tmp_path: Path) -> None:
     kept = saved(delayed, tmp_path)["wait"]
     assert [(row["key"], row["at"], row["n"]) for row in kept.to_pylist()] == ROWS
     assert all(900 < left.total_seconds() <= 1000 for left in kept["due_in"].to_pylist())
-
-
-def test_a_delay_that_has_fewer_tuples_than_it_waits_for_is_damaged() -> None:
-    shape = Shape(StateKindOf.DELAY, (), (("n", "l", False),))
-    waiting = struct.pack("<QqQq", 1, 5_000_000, 2, 0)  # two tuples with 5 ms to go
-    rows = struct.pack("<Q", 1) + record_bytes([struct.pack("<q", 7)], shape.value_schema)
-    chunk = HEADER.pack(b"RELWHOL1", 0, 0, len(waiting + rows)) + waiting + rows
-    with raises(StateError, "damaged-state"):
-        delay_table([chunk], shape)
 
 
 def merged(rows: Any) -> None:

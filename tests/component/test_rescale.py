@@ -17,6 +17,7 @@ from rayelastic.job import start
 from rayelastic.plan.hash_ring import HashRing
 from rayelastic.plan.settings.threads import ModelName
 from rayelastic.runtime.element import routing
+from rayelastic.runtime.operators.native_schema import native_schema
 from rayelastic.topologies.word_count import Line, Word, words
 from tests.component.rescaling import Counted, Event, Feed, Seen, check, count, flows, topology_of, two_regions
 from tests.raising import raises
@@ -119,6 +120,7 @@ def test_words_are_counted_as_if_nothing_had_moved() -> None:
 ANSWER = 0.0002  # seconds that a tuple of the slow operator waits
 PATIENCE = 100.0  # seconds
 WAITING = 6000  # tuples of the key that come while it moves
+KEY = native_schema(rel.Schema.of({"key": int}))
 BUSY = 0.3  # seconds that a router has for a command; a run of tuples takes a fraction of it
 
 
@@ -128,7 +130,7 @@ class Hot(Feed):
     def __init__(self, keys: int) -> None:
         super().__init__(keys)
         ring = HashRing.of(2)
-        owners = [ring.owner_of(_native.key_hash(key.to_bytes(8, "little"))) for key in range(keys)]
+        owners = [ring.owner_of(_native.key_hash(KEY, (key,))) for key in range(keys)]
         self.stays, self.hot = owners.index(0), owners.index(1)
 
     def __call__(self) -> Iterator[Event]:

@@ -14,6 +14,7 @@ from rayelastic.errors import ConfigError
 from rayelastic.job import start
 from rayelastic.plan.hash_ring import PARTITIONS, HashRing
 from rayelastic.reasons import Code
+from rayelastic.runtime.operators.native_schema import native_schema
 from rayelastic.runtime.values.region_adaptation import RegionAdaptation
 from tests.component.rescaling import Counted, Event, Feed, Seen, check, count, flows, topology_of
 from tests.raising import raises
@@ -23,6 +24,7 @@ PATIENCE = 60.0
 PERIOD = 0.4  # seconds between two decisions
 ANSWER = 0.002  # seconds that each tuple waits for its answer
 KEYS = 200
+KEY = native_schema(rel.Schema.of({"key": int}))
 WARM = 4  # times as many tuples of each key that the first replica has
 
 
@@ -66,7 +68,7 @@ class WarmFeed(Feed):
 
     def __call__(self) -> Iterator[Event]:
         ring = HashRing.of(2)
-        first = {key for key in range(KEYS) if ring.owner_of(_native.key_hash(key.to_bytes(8, "little"))) == 0}
+        first = {key for key in range(KEYS) if ring.owner_of(_native.key_hash(KEY, (key,))) == 0}
         turns = [key for key in range(KEYS) for _ in range(WARM if key in first else 1)]
         while not self.enough.is_set():
             for key in turns:

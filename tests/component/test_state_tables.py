@@ -12,7 +12,6 @@ import pytest
 import rayelastic as rel
 from rayelastic import testing
 from rayelastic.errors import ConfigError, DamagedError, StateError
-from rayelastic.runtime.saved.chunks import record_bytes, record_cells
 from tests.component.behind_gate import PATIENCE, behind_gate
 from tests.raising import raises
 
@@ -250,10 +249,3 @@ def test_keys_of_replicas_are_found_wherever_they_are() -> None:
     finally:
         gate.open()
         job.close()
-
-
-def test_a_record_is_put_together_as_it_was_taken_apart() -> None:
-    schema = rel.Schema.of({"a": int | None, "b": str | None, "c": bool, "d": bytes})
-    for cells in ([b"\1" * 8, b"long " * 9, b"\1", b""], [None, None, b"\0", b"short"]):
-        payload = record_bytes(cells, schema)
-        assert record_cells(payload, schema) == cells

@@ -17,6 +17,7 @@ from rayelastic.runtime.element.state_transfer import StateStores, receive_state
 from rayelastic.runtime.operators.native_schema import native_schema
 
 SCHEMA = native_schema(Schema.of({"key": int}))
+COUNT = native_schema(Schema.of({"rows": int}))
 KEY = bytes(range(32))
 ALL = ((0, (1 << 64) - 1),)
 HEADER_BYTES = 11 + 32
@@ -29,7 +30,7 @@ def stores(state: _native.KeyedState) -> StateStores:
 def empty(pickled: bool) -> _native.KeyedState:
     if pickled:
         return _native.KeyedState.objects(SCHEMA, ["key"], list)
-    return _native.KeyedState(SCHEMA, ["key"], 8, bytes(8))
+    return _native.KeyedState(SCHEMA, ["key"], COUNT, bytes(8))
 
 
 def filled(pickled: bool, keys: int = 3000) -> _native.KeyedState:

@@ -3,16 +3,21 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <span>
 #include <stdexcept>
 #include <utility>
 
+#include "arrow/arrow_capsules.hpp"
+#include "rayelastic/arrow/arrow_writer.hpp"
 #include "rayelastic/record/hash.hpp"
 #include "rayelastic/record/key_extractor.hpp"
 #include "rayelastic/state/state_bytes.hpp"
+#include "rayelastic/state/state_rows.hpp"
+#include "record/encoded_records.hpp"
+#include "record/record_codec.hpp"
+#include "state/class_state.hpp"
 #include "wrappers.hpp"
 
 namespace rayelastic::python {
@@ -106,6 +111,58 @@ std::size_t reserve_more(const KeyedStateObject& self, std::size_t keys, const O
   });
 }
 
+nb::list to_arrow(const KeyedStateObject& self, const SchemaObject& schema) {
+  StateRows rows(schema.schema);
+  std::vector<ArrowArray> arrays;
+  {
+    const nb::gil_scoped_release released;
+    self.store->write_rows(rows);
+    arrays = rows.finish();
+  }
+  nb::list batches;
+  for (ArrowArray& array : arrays) {
+    ArrowOwned<ArrowSchema> arrow;
+    export_schema(*schema.schema, &arrow);
+    batches.append(export_batch(&array, &arrow));
+  }
+  return batches;
+}
+
+// The fields of a schema are those of the key.
+KeyExtractor extractor_of(const SchemaObject& schema) {
+  std::vector<std::string> names;
+  for (const Field& field : schema.schema->fields()) names.push_back(field.name);
+  return {schema.schema, names};
+}
+
+std::uint64_t key_hash(const SchemaObject& schema, nb::handle key) {
+  const RecordCodec codec("key", schema.schema, nullptr);
+  EncodedRecords encoded;
+  if (!codec.encode_one(key.ptr(), encoded)) throw nb::python_error();
+  for (const Field& field : schema.schema->fields()) {
+    if (field.type != Type::String && field.type != Type::Binary) continue;
+    auto& text = *reinterpret_cast<StringView*>(encoded.records.data() + field.offset);
+    if (!text.is_inline()) text.pointer = encoded.text.data() + reinterpret_cast<std::uintptr_t>(text.pointer);
+  }
+  KeyExtractor extractor = extractor_of(schema);  // which the bytes of several fields lie in
+  StringView bytes;
+  extractor.extract(encoded.records.data(), 1, &bytes);
+  return hash_of(bytes);
+}
+
+nb::tuple key_of(const SchemaObject& schema, const nb::bytes& key, bool null) {
+  const KeyExtractor extractor = extractor_of(schema);
+  const StringView bytes = null ? null_key() : StringView(static_cast<const char*>(key.data()), static_cast<std::uint32_t>(key.size()));
+  check_key(extractor, bytes);
+  std::vector<const Field*> fields;
+  for (const Field& field : schema.schema->fields()) fields.push_back(&field);
+  std::vector<std::byte> record(schema.schema->record_size());
+  extractor.restore(bytes, *schema.schema, fields, record.data());
+  const auto values = nb::steal<nb::tuple>(RecordCodec("key", schema.schema, nullptr).decode_one(record.data()));
+  if (!values.is_valid()) throw nb::python_error();
+  return values;
+}
+
 nb::object next_chunk(const StateCopyObject& self, std::size_t max_bytes) {
   std::optional<StateChunk> chunk;
   {
@@ -128,12 +185,13 @@ void bind_keyed_state(nb::module_& module) {
            "sum "
            "overflows.");
   module.def(
-      "key_hash",
-      [](const nb::bytes& key) {
-        return hash_of(StringView(static_cast<const char*>(key.data()), static_cast<std::uint32_t>(key.size())));
-      },
-      nb::arg("key"), "The hash by which routers and state tables know a key, given by its bytes (key_extractor.hpp).");
-  module.def("null_key_hash", [] { return hash_of(null_key()); }, "The hash of the key whose one field is null.");
+      "key_hash", key_hash, nb::arg("schema"), nb::arg("key"), nb::sig("def key_hash(schema: Schema, key: tuple[typing.Any, ...]) -> int"),
+      "The hash by which routers and state tables know a key, whose fields are those of the schema. TypeError or ValueError for what "
+      "is no such key.");
+  module.def("key_of", key_of, nb::arg("schema"), nb::arg("key"), nb::arg("null"),
+             nb::sig("def key_of(schema: Schema, key: bytes, null: bool) -> tuple[typing.Any, ...]"),
+             "The values of a key that a router counts (key_extractor.hpp). StateError: it is none of these fields.");
+  module.def("keys_in", [](const nb::bytes& data) { return keys_in(bytes_in(data)); }, nb::arg("data"), "The number of keys of an export.");
   nb::class_<KeySelection>(module, "KeySelection", "Some keys of a KeyedState, by their hashes.")
       .def(
           "__init__", [](KeySelection* self, const GivenRanges& given) { new (self) KeySelection{.of = ranges_of(given)}; },
@@ -166,40 +224,49 @@ void bind_keyed_state(nb::module_& module) {
       "at any time.")
       .def(
           "__init__",
-          [](KeyedStateObject* self, const SchemaObject& schema, const std::vector<std::string>& keys, std::size_t state_size,
-             const nb::bytes& initial, const std::vector<std::size_t>& text_offsets, const GivenTtl& ttl,
-             const std::vector<std::size_t>& binary) {
-            auto records = std::make_shared<KeyedState>(schema.schema, keys, state_size, bytes_in(initial), text_offsets, ttl_of(ttl));
+          [](KeyedStateObject* self, const SchemaObject& schema, const std::vector<std::string>& keys, const SchemaObject& record,
+             const nb::bytes& initial, const GivenTtl& ttl) {
+            std::vector<std::size_t> texts;
             std::vector<TextCheck> checks;
-            for (const std::size_t offset : text_offsets)
-              checks.push_back(check_of_texts(std::ranges::find(binary, offset) == binary.end() ? Type::String : Type::Binary));
+            for (const Field& field : record.schema->fields()) {
+              if (field.type != Type::String && field.type != Type::Binary) continue;
+              texts.push_back(field.offset);
+              checks.push_back(check_of_texts(field.type));
+            }
+            auto records =
+                std::make_shared<KeyedState>(schema.schema, keys, record.schema->record_size(), bytes_in(initial), texts, ttl_of(ttl));
             records->check_texts(checks);
+            records->describe(record.schema);
             new (self) KeyedStateObject{.store = records, .records = records};
           },
-          nb::arg("schema"), nb::arg("keys"), nb::arg("state_size"), nb::arg("initial"),
-          nb::arg("text_offsets") = std::vector<std::size_t>(), nb::arg("ttl") = GivenTtl(), nb::arg("binary") = std::vector<std::size_t>(),
-          nb::sig("def __init__(self, schema: Schema, keys: collections.abc.Sequence[str], state_size: int, initial: bytes, text_offsets: "
-                  "collections.abc.Sequence[int] = (), ttl: tuple[int, str, int, str] = (0, '', 0, 'last'), binary: "
-                  "collections.abc.Sequence[int] = ()) "
-                  "-> None"),
-          "State records of state_size bytes, a copy of initial for a new key; text_offsets: where string views are in them. ttl: a key "
-          "that isn't\n"
-          "touched for so many ticks of a time field, with a shift, is forgotten; nanoseconds of the clock where the field is ''; 0: none "
-          "is. binary: those\n"
-          "of text_offsets that have bytes, not text.")
+          nb::arg("schema"), nb::arg("keys"), nb::arg("record"), nb::arg("initial"), nb::arg("ttl") = GivenTtl(),
+          nb::sig("def __init__(self, schema: Schema, keys: collections.abc.Sequence[str], record: Schema, initial: bytes, ttl: "
+                  "tuple[int, str, int, str] = (0, '', 0, 'last')) -> None"),
+          "State records of a schema, a copy of initial for a new key. ttl: a key that isn't touched for so many ticks of a time field, "
+          "with a shift, is\n"
+          "forgotten; nanoseconds of the clock where the field is ''; 0: none is.")
       .def_static(
           "objects",
-          [](const SchemaObject& schema, const std::vector<std::string>& keys, nb::object factory, const GivenTtl& ttl, bool told) {
+          [](const SchemaObject& schema, const std::vector<std::string>& keys, nb::object factory, const GivenTtl& ttl, bool told,
+             bool unpickles) {
             if (PyCallable_Check(factory.ptr()) == 0)
               throw std::invalid_argument("the factory of keyed state must be callable without arguments");
-            auto objects = std::make_shared<ObjectStates>(schema.schema, keys, factory.ptr(), ttl_of(ttl), told);
+            auto objects = std::make_shared<ObjectStates>(schema.schema, keys, factory.ptr(), ttl_of(ttl), told, unpickles);
             return KeyedStateObject{.store = objects, .objects = objects};
           },
           nb::arg("schema"), nb::arg("keys"), nb::arg("factory"), nb::arg("ttl") = GivenTtl(), nb::arg("told") = false,
+          nb::arg("unpickles") = true,
           nb::sig("def objects(schema: Schema, keys: collections.abc.Sequence[str], factory: collections.abc.Callable[[], typing.Any], "
-                  "ttl: tuple[int, str, int, str] = (0, '', 0, 'last'), told: bool = False) -> KeyedState"),
+                  "ttl: tuple[int, str, int, str] = (0, '', 0, 'last'), told: bool = False, unpickles: bool = True) -> KeyedState"),
           "Any Python value per key, made by factory() when the key comes first. told: they are changed also when no record of their key "
-          "comes, and\nwill_change is called before.")
+          "comes, and\nwill_change is called before. unpickles: False leaves imported values as pickled bytes.")
+      .def_static(
+          "object",
+          [](nb::object save, nb::object load) { return KeyedStateObject{.store = std::make_shared<ClassState>(save.ptr(), load.ptr())}; },
+          nb::arg("save"), nb::arg("load"),
+          nb::sig("def object(save: collections.abc.Callable[[], bytes], load: collections.abc.Callable[[bytes], typing.Any]) -> "
+                  "KeyedState"),
+          "The state of an object without keys: bytes that save() returns and load(bytes) restores.")
       .def_prop_ro(
           "size", [](const KeyedStateObject& self) { return self.store->size(); }, "Keys.")
       .def_prop_ro(
@@ -263,6 +330,19 @@ void bind_keyed_state(nb::module_& module) {
            nb::sig("def import_(self, data: bytes, pause: OperatorPause | None = None) -> int"),
            "All or nothing; StateError for keys that are here already, and for bytes of another format or layout. Returns the number of "
            "keys.")
+      .def(
+          "import_older",
+          [](const KeyedStateObject& self, const KeyedStateObject& older) {
+            auto* const into = dynamic_cast<KeyedState*>(self.store.get());
+            if (into == nullptr || older.records == nullptr) throw std::invalid_argument("only records can be widened");
+            const nb::gil_scoped_release released;
+            return into->import_older(*older.records);
+          },
+          nb::arg("older"),
+          "Imports the keys of a state whose records have some of the fields, as wide or less; the others are those of a new key. Returns "
+          "the number of keys.")
+      .def("to_arrow", to_arrow, nb::arg("schema"), nb::sig("def to_arrow(self, schema: Schema) -> list[typing.Any]"),
+           "The state as rows of such fields: a list of pyarrow.RecordBatch; while the operator isn't running. StateError: it has no rows.")
       .def(
           "remove",
           [](const KeyedStateObject& self, std::uint64_t low, std::uint64_t high) {

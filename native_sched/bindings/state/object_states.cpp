@@ -37,8 +37,11 @@ void append_pickled(PyObject* bytes, StateWriter& writer) {
 }  // namespace
 
 ObjectStates::ObjectStates(std::shared_ptr<const Schema> input, const std::vector<std::string>& keys, PyObject* factory,
-                           const TimeToLive& ttl, bool told)
-    : table_(std::move(input), keys, sizeof(PyObject*), kNoObject, {}, ttl), factory_(Py_NewRef(factory)), told_(told) {}
+                           const TimeToLive& ttl, bool told, bool unpickles)
+    : table_(std::move(input), keys, sizeof(PyObject*), kNoObject, {}, ttl),
+      factory_(Py_NewRef(factory)),
+      told_(told),
+      unpickles_(unpickles) {}
 
 ObjectStates::~ObjectStates() {
   const GilScope gil;
@@ -179,8 +182,12 @@ std::size_t ObjectStates::import_range(std::span<const std::byte> bytes) {
     touches.push_back(table_.read_touch(reader));
     const auto length = reader.number<std::uint32_t>();
     const auto* pickled = reinterpret_cast<const char*>(reader.take(length));
-    const ObjectRef view = ObjectRef::take(PyMemoryView_FromMemory(const_cast<char*>(pickled), length, PyBUF_READ));
-    values.push_back(ObjectRef::take(view ? PyObject_CallOneArg(loads.get(), view.get()) : nullptr));
+    if (unpickles_) {
+      const ObjectRef view = ObjectRef::take(PyMemoryView_FromMemory(const_cast<char*>(pickled), length, PyBUF_READ));
+      values.push_back(ObjectRef::take(view ? PyObject_CallOneArg(loads.get(), view.get()) : nullptr));
+    } else {
+      values.push_back(ObjectRef::take(PyBytes_FromStringAndSize(pickled, length)));
+    }
     if (!values.back()) raise_error("a value can't be unpickled");
   }
   if (!reader.empty()) throw StateError("exported state has bytes after its last key");

@@ -27,9 +27,9 @@ namespace rayelastic::python {
 class ObjectStates final : public StateTable {
  public:
   // GIL. A table for keys of `input` whose values `factory()` makes. told: they are changed also when no record of their key comes, and
-  // will_change() is called before.
+  // will_change() is called before. Without `unpickles`, an imported value is the bytes that it was pickled to.
   ObjectStates(std::shared_ptr<const Schema> input, const std::vector<std::string>& keys, PyObject* factory, const TimeToLive& ttl = {},
-               bool told = false);
+               bool told = false, bool unpickles = true);
   ~ObjectStates() override;  // takes the GIL itself
 
   [[nodiscard]] KeyedState& table() noexcept { return table_; }
@@ -65,6 +65,7 @@ class ObjectStates final : public StateTable {
   std::size_t remove_chunk(const KeySelection& keys, std::uint64_t& at, std::size_t max_keys) override;
   [[nodiscard]] std::shared_ptr<StateCopy> begin_copy() override;
   void reserve_more(std::size_t keys) override { table_.reserve_more(keys); }
+  void write_rows(StateRows& rows) override { table_.write_rows(rows); }  // of the keys, in the order of all_values()
   [[nodiscard]] std::size_t longest_run() const noexcept override { return table_.is_copied() ? kCopiedRun : kUnbounded; }
 
  private:
@@ -78,6 +79,7 @@ class ObjectStates final : public StateTable {
   KeyedState table_;
   PyObject* factory_;
   const bool told_;
+  const bool unpickles_;
   std::unordered_map<PyObject*, void*> slots_;  // if told: where each value is
   std::mutex turns_;
   std::shared_ptr<ObjectCopying> copying_;  // of the last copy; the operator's

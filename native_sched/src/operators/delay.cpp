@@ -10,6 +10,7 @@
 #include "operator/waiting.hpp"
 #include "rayelastic/record/hash.hpp"
 #include "rayelastic/state/keyless_state.hpp"
+#include "rayelastic/state/state_rows.hpp"
 #include "state/keyless/buffered_records.hpp"
 
 namespace rayelastic {
@@ -112,7 +113,21 @@ class DelayOperator final : public Operator, public KeylessState {
     }
     if (form_of_records_.read(reader, restored ? &records_ : nullptr) != expected)
       throw StateError("exported state has other records than it says");
-    if (restored) publish_bytes();
+    if (!restored) return;
+    restored_at_ = now;
+    publish_bytes();
+  }
+
+  // Rows of the microseconds that were left of a record's delay when it was saved, and its fields.
+  void write_rows(StateRows& rows) override {
+    const std::byte* record = records_.front(records_.size()).records;
+    for (const Item& item : items_) {
+      for (std::size_t i = 0; i < item.records; ++i, record += records_.stride()) {
+        rows.add();
+        rows.set(0, std::chrono::duration_cast<std::chrono::microseconds>(item.due - restored_at_).count());
+        rows.set(1, *inputs().front(), record);
+      }
+    }
   }
 
  private:
@@ -144,6 +159,7 @@ class DelayOperator final : public Operator, public KeylessState {
   std::deque<Item> items_;
   std::vector<Chunk*> chunks_;
   BufferedRecords form_of_records_;
+  Clock::time_point restored_at_ = {};
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "record/numbers.hpp"
+#include "record/validity.hpp"
 
 namespace rayelastic {
 
@@ -63,14 +64,6 @@ void extract_each(const Schema& schema, const Field& field, const std::byte* rec
     const std::byte* record = records + i * stride;
     keys[i] = schema.is_valid(record, field) ? key_of(record + field.offset) : null_key();
   }
-}
-
-void set_validity(const Schema& schema, const Field& field, std::byte* record, bool valid) noexcept {
-  if (field.validity < 0) return;
-  const auto bit = static_cast<std::size_t>(field.validity);
-  std::byte& byte = record[schema.validity_offset() + bit / 8];
-  const auto mask = static_cast<std::byte>(1U << (bit % 8));
-  byte = valid ? byte | mask : byte & ~mask;
 }
 
 }  // namespace
@@ -160,7 +153,7 @@ void KeyExtractor::restore(const StringView& key, const Schema& target, std::spa
     const bool single = fields_.size() == 1;
     const bool valid = single ? !is_null_key(key) : *next++ != 0;
     std::byte* place = record + targets[i]->offset;
-    set_validity(target, *targets[i], record, valid);
+    set_valid(*targets[i], target, record, valid);
     if (!valid) {
       std::memset(place, 0, size_of(type));
     } else if (!is_text(type)) {

@@ -4,11 +4,16 @@
 //            zero), bytes of its long texts
 // Import trusts nothing: everything is parsed and compared before anything is changed.
 #include <bit>
+#include <cstring>
+#include <stdexcept>
 #include <utility>
 
 #include "rayelastic/record/hash.hpp"
 #include "rayelastic/state/keyed_state.hpp"
 #include "rayelastic/state/state_bytes.hpp"
+#include "rayelastic/state/state_rows.hpp"
+#include "record/numbers.hpp"
+#include "record/validity.hpp"
 #include "state/keyed_state_lives.hpp"
 
 namespace rayelastic {
@@ -16,6 +21,42 @@ namespace rayelastic {
 namespace {
 
 constexpr char kMagic[8] = {'R', 'E', 'L', 'K', 'E', 'Y', 'S', '1'};
+
+// A field of an older record, and its place in a newer one.
+struct Widened {
+  const Field* from;
+  const Field* to;
+};
+
+std::vector<Widened> fields_of(const Schema& from, const Schema& to) {
+  std::vector<Widened> fields;
+  for (const Field& field : from.fields()) {
+    const Field* const now = to.find(field.name);
+    const bool is_wider = now != nullptr && field.type <= Type::Float64 && now->type <= Type::Float64 &&
+                          is_float(field.type) == is_float(now->type) && size_of(now->type) > size_of(field.type);
+    const bool fits = now != nullptr && (now->type == field.type || is_wider);
+    if (!fits) throw std::invalid_argument("field '" + field.name + "' of older state doesn't fit");
+    fields.push_back({&field, now});
+  }
+  return fields;
+}
+
+// Copies a value, into a wider number perhaps. Integers get bytes of their sign, or zeros.
+void copy_value(const Widened& field, const std::byte* from, std::byte* to) {
+  from += field.from->offset;
+  to += field.to->offset;
+  const Type type = field.from->type;
+  const std::size_t size = size_of(type);
+  if (type == field.to->type || !is_float(field.to->type)) {
+    const bool negative = type <= Type::Int64 && (from[size - 1] & std::byte{0x80}) != std::byte{};
+    std::memset(to, negative ? 0xff : 0, size_of(field.to->type));
+    std::memcpy(to, from, size);
+  } else if (field.to->type == Type::Float32) {
+    store(to, static_cast<float>(number_at(type, from)));
+  } else {
+    store(to, number_at(type, from));
+  }
+}
 
 }  // namespace
 
@@ -61,6 +102,39 @@ std::shared_ptr<StateCopy> KeyedState::begin_copy() {
     writer.record(state, {state_size_, text_offsets_, {}});
   };
   return begin_copy({.magic = &kMagic, .layout = layout(), .write = write, .tells_all_changes = !ages()});
+}
+
+void KeyedState::write_rows(StateRows& rows) {
+  const std::size_t keys = extractor_.fields().size();
+  for_each([&](const StringView& key, const std::byte* state) {
+    rows.add();
+    rows.set_key(extractor_, key);
+    if (record_ != nullptr) rows.set(keys, *record_, state);
+  });
+}
+
+std::size_t KeyedState::import_older(KeyedState& older) {
+  if (record_ == nullptr || older.record_ == nullptr) throw std::invalid_argument("records that nobody described can't be widened");
+  const std::vector<Widened> fields = fields_of(*older.record_, *record_);
+  StateWriter writer(kMagic, layout(), older.size() * state_size_);
+  std::vector<std::byte> record(state_size_);
+  const std::int64_t now = older.now_for_touches();
+  older.for_each([&](const StringView& key, const std::byte* state) {
+    record = initial_;
+    for (const Widened& field : fields) {
+      const bool valid = older.record_->is_valid(state, *field.from);
+      set_valid(*field.to, *record_, record.data(), valid);
+      if (valid) {
+        copy_value(field, state, record.data());
+      } else {
+        std::memset(record.data() + field.to->offset, 0, size_of(field.to->type));
+      }
+    }
+    writer.key(key);
+    older.write_touch(state, writer, now);
+    writer.record(record.data(), {state_size_, text_offsets_, {}});
+  });
+  return import_range(writer.finish());
 }
 
 std::size_t KeyedState::import_range(std::span<const std::byte> bytes) {

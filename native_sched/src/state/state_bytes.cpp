@@ -17,36 +17,11 @@ void check_text(const StringView& text) {
   if (rel_text_is_valid(text.data(), text.length) == 0) throw StateError("exported state has a text that isn't UTF-8");
 }
 
-// Keys that extract() can't have made would crash restore() later.
-void check_key(const KeyExtractor& extractor, const StringView& key) {
-  const auto fields = extractor.fields();
-  const auto refuse = [] { throw StateError("exported state has a key of another layout"); };
-  const auto is_text = [](const Field* field) { return field->type == Type::String || field->type == Type::Binary; };
-  if (is_null_key(key)) {
-    if (fields.size() != 1 || !fields[0]->nullable) refuse();
-    return;
-  }
-  std::size_t at = 0;
-  const char* bytes = key.data();
-  for (const Field* field : fields) {
-    const bool single = fields.size() == 1;
-    if (!single) {
-      if (at == key.length || static_cast<unsigned char>(bytes[at]) > 1 || (bytes[at] == 0 && !field->nullable)) refuse();
-      if (bytes[at++] == 0) continue;
-    }
-    std::size_t size = is_text(field) ? key.length : size_of(field->type);
-    if (!single && is_text(field)) {
-      std::uint32_t length = 0;
-      if (key.length - at < sizeof length) refuse();
-      std::memcpy(&length, bytes + at, sizeof length);
-      at += sizeof length;
-      size = length;
-    }
-    if (key.length - at < size) refuse();
-    if (field->type == Type::String) check_text(StringView(bytes + at, static_cast<std::uint32_t>(size)));
-    at += size;
-  }
-  if (at != key.length) refuse();
+StateHeader header_of(std::span<const std::byte> bytes) {
+  StateHeader header;
+  if (bytes.size() < sizeof header) throw StateError("exported state is shorter than its header");
+  std::memcpy(&header, bytes.data(), sizeof header);
+  return header;
 }
 
 StringView text_at(const std::byte* record, std::size_t offset) {
@@ -115,9 +90,7 @@ std::vector<std::byte> StateWriter::finish() {
 }
 
 StateReader::StateReader(std::span<const std::byte> bytes, const StateMagic& magic, std::uint64_t layout) {
-  StateHeader header;
-  if (bytes.size() < sizeof header) throw StateError("exported state is shorter than its header");
-  std::memcpy(&header, bytes.data(), sizeof header);
+  const StateHeader header = header_of(bytes);
   if (std::memcmp(header.magic, magic, sizeof magic) != 0)
     throw StateError("these bytes aren't exported state of this kind and of this version of the format");
   if (header.layout != layout) throw StateError("exported state is of an operator with other keys or another state record");
@@ -125,6 +98,37 @@ StateReader::StateReader(std::span<const std::byte> bytes, const StateMagic& mag
   if (header.keys > header.bytes / kLeastPerKey) throw StateError("exported state is too short for its number of keys");
   bytes_ = bytes.subspan(sizeof header);
   keys_ = header.keys;
+}
+
+void check_key(const KeyExtractor& extractor, const StringView& key) {
+  const auto fields = extractor.fields();
+  const auto refuse = [] { throw StateError("exported state has a key of another layout"); };
+  const auto is_text = [](const Field* field) { return field->type == Type::String || field->type == Type::Binary; };
+  if (is_null_key(key)) {
+    if (fields.size() != 1 || !fields[0]->nullable) refuse();
+    return;
+  }
+  std::size_t at = 0;
+  const char* bytes = key.data();
+  for (const Field* field : fields) {
+    const bool single = fields.size() == 1;
+    if (!single) {
+      if (at == key.length || static_cast<unsigned char>(bytes[at]) > 1 || (bytes[at] == 0 && !field->nullable)) refuse();
+      if (bytes[at++] == 0) continue;
+    }
+    std::size_t size = is_text(field) ? key.length : size_of(field->type);
+    if (!single && is_text(field)) {
+      std::uint32_t length = 0;
+      if (key.length - at < sizeof length) refuse();
+      std::memcpy(&length, bytes + at, sizeof length);
+      at += sizeof length;
+      size = length;
+    }
+    if (key.length - at < size) refuse();
+    if (field->type == Type::String) check_text(StringView(bytes + at, static_cast<std::uint32_t>(size)));
+    at += size;
+  }
+  if (at != key.length) refuse();
 }
 
 StringView StateReader::key(const KeyExtractor& extractor) {
@@ -153,6 +157,8 @@ const std::byte* StateReader::record(const RecordShape& shape) {
   }
   return record;
 }
+
+std::uint64_t keys_in(std::span<const std::byte> bytes) { return header_of(bytes).keys; }
 
 void check_distinct(std::span<const StringView> keys) {
   struct Hashed {

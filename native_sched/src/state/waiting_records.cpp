@@ -8,12 +8,19 @@ namespace rayelastic {
 
 std::uint64_t WaitingRecords::layout() const noexcept { return hash_of(pool_.layout() ^ ports_ ^ (tagged_ ? std::uint64_t{1} << 32 : 0)); }
 
-bool WaitingRecords::write(StateWriter& writer, const HashRanges& of, std::uint64_t& at, std::size_t max_bytes) {
+std::vector<Waiting> WaitingRecords::sorted() const {
   std::vector<Waiting> sorted = heap_.heap();
   std::ranges::sort(sorted, [](const Waiting& one, const Waiting& other) { return other < one; });
+  return sorted;
+}
+
+void WaitingRecords::for_each(const std::function<void(const Waiting& waiting)>& visit) const { std::ranges::for_each(sorted(), visit); }
+
+bool WaitingRecords::write(StateWriter& writer, const HashRanges& of, std::uint64_t& at, std::size_t max_bytes) {
+  const std::vector<Waiting> all = sorted();
   bool some = writer.keys() > 0;
-  for (; at < sorted.size(); ++at) {
-    const Waiting& next = sorted[static_cast<std::size_t>(at)];
+  for (; at < all.size(); ++at) {
+    const Waiting& next = all[static_cast<std::size_t>(at)];
     if (!is_of(next.record, of)) continue;
     if (some && writer.size() >= max_bytes) return true;
     writer.number(next.port);

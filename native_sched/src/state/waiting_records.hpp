@@ -56,6 +56,8 @@ class WaitingRecords {
   [[nodiscard]] std::uint64_t layout() const noexcept;
   // From the record at place `at` on, which is set to where to go on. False: there is no more.
   [[nodiscard]] bool write(StateWriter& writer, const HashRanges& of, std::uint64_t& at, std::size_t max_bytes);
+  // Calls visit(waiting) for all of them, in the order in which they are due.
+  void for_each(const std::function<void(const Waiting& waiting)>& visit) const;
   // One record; throws StateError for what it can't be.
   void read(StateReader& reader, bool keep);
   void remove(const HashRanges& of);
@@ -67,6 +69,7 @@ class WaitingRecords {
   };
 
   [[nodiscard]] bool is_of(const std::byte* record, const HashRanges& of);
+  [[nodiscard]] std::vector<Waiting> sorted() const;
 
   RecordPool pool_;
   std::uint32_t ports_;

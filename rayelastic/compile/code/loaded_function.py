@@ -21,7 +21,6 @@ class LoadedFunction:
         address: The address of the rel_process function if compiled, else 0.
         function: The per-run callable of the other execution modes (see python_lane), else None.
         flags: rel_flags.
-        state_size: Bytes of a state record, 0 if it has none.
         state_initial: The record of a new key.
         owner: Keep it as long as the address is in use.
     """
@@ -30,7 +29,6 @@ class LoadedFunction:
     address: int
     function: Callable[..., Any] | None
     flags: int
-    state_size: int
     state_initial: bytes
     owner: object
 

@@ -21,8 +21,8 @@ from rayelastic.runtime.checkpoint.saving import (
     read_back,
 )
 from rayelastic.runtime.checkpoint.standstill import Standstill
-from rayelastic.runtime.saved.automatic import told_of
 from rayelastic.runtime.snapshot import Snapshot, SnapshotFolder
+from rayelastic.runtime.state.names import told_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -16,9 +16,9 @@ from rayelastic.errors import ErrorCode, PELostError, RayelasticError, SinkError
 from rayelastic.runtime.checkpoint.alignment import why_standstill
 from rayelastic.runtime.checkpoint.standstill import Standstill, ask_all
 from rayelastic.runtime.rescale.change_journal import SavedAt
-from rayelastic.runtime.saved.automatic import told_of
-from rayelastic.runtime.saved.forms import state_form
 from rayelastic.runtime.snapshot import Part, Snapshot, SnapshotFolder
+from rayelastic.runtime.state.forms import state_form
+from rayelastic.runtime.state.names import told_of
 from rayelastic.runtime.values.checkpoint_record import CheckpointRecord
 from rayelastic.runtime.values.status import State
 from rayelastic.runtime.watch.event_log import tell

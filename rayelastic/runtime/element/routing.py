@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING
 from rayelastic import _native
 from rayelastic._native import RouterAnswer
 from rayelastic.errors import ErrorCode, LinkError, StateError
+from rayelastic.graph.records.schema import Schema, laid_out
 from rayelastic.graph.spec.ports import IN, OUT, port_of
 from rayelastic.plan.routing import Edge, routed_link
 from rayelastic.runtime.element.reach.dialling import address_of, native_link
 from rayelastic.runtime.element.wiring import input_number, output_number
 from rayelastic.runtime.operators.native_schema import native_schema
-from rayelastic.runtime.saved.chunks import shown_key
-from rayelastic.runtime.saved.shapes import columns_of
+from rayelastic.runtime.state.descriptor import columns_of
+from rayelastic.runtime.state.keys import shown_key
 from rayelastic.runtime.values.failure import bounded
 from rayelastic.runtime.values.hot_key import LEAST, HotKey, merged
 
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Mapping, Sequence
 
-    from rayelastic.graph.records.schema import Schema
     from rayelastic.plan.exec_plan import PlanLink
     from rayelastic.plan.routing import GatherPlan, RouterPlan
     from rayelastic.runtime.port.data_port import Hello, PortAddress
@@ -312,8 +312,9 @@ class Routing:
         known = self._shown.get(plan.edge.name)
         if known is None or known[:2] != (key, null):
             try:
-                text = shown_key(key, columns_of(self._sent(plan.edge), plan.keys), null=null)
-            except UnicodeDecodeError:  # its producer didn't check the text
+                schema = laid_out("Key", columns_of(self._sent(plan.edge), plan.keys))
+                text = shown_key(key, schema, null=null)
+            except _native.StateError:  # its producer didn't check the text
                 text = repr(key)
             known = self._shown[plan.edge.name] = key, null, bounded(text, MOST_KEY)
         return known[2]

@@ -29,7 +29,6 @@ from typing import TYPE_CHECKING
 
 from rayelastic import _native
 from rayelastic.errors import LinkError, StateError
-from rayelastic.runtime.saved.chunks import keys_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -120,7 +119,7 @@ class StateStores:
             while found_keys < most:
                 with self._pace(), self._lock:
                     chunk, at = state.export_chunk(keys, at, min(CHUNK_BYTES, most * LOOKED_AT_BYTES), pause)
-                if count := keys_in(chunk):
+                if count := _native.keys_in(chunk):
                     chunks.append(chunk)
                     found_keys += count
                 if at == 0:

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from rayelastic.plan.exec_plan import ExecPlan
     from rayelastic.plan.explain import OperatorInfo
     from rayelastic.runtime.ingest.feed import Secured
-    from rayelastic.runtime.saved.shapes import Shape
     from rayelastic.runtime.snapshot import Snapshot
+    from rayelastic.runtime.state.descriptor import StateDescriptor
     from rayelastic.runtime.values.adaptation import Adaptation
     from rayelastic.runtime.values.region_adaptation import RegionAdaptation
     from rayelastic.runtime.values.specs import IngestAddress
@@ -101,8 +101,10 @@ class CoordinatorApi(Protocol):
         """Return the results of the sinks of a finished job, by operator."""
         ...
 
-    def read_state(self, operator: str, key: tuple[Any, ...] | None, most: int, /) -> tuple[Shape, list[bytes]]:
-        """Export a key of an operator, or (None) about so many keys, and return their layout."""
+    def read_state(
+        self, operator: str, key: tuple[Any, ...] | None, most: int, /
+    ) -> tuple[StateDescriptor, list[bytes]]:
+        """Export a key of an operator, or (None) about so many keys, and return their descriptor."""
         ...
 
     # --- sources that are fed from outside --------------------------------------------------------------------------

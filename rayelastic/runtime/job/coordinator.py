@@ -35,7 +35,7 @@ from rayelastic.runtime.job.telemetry import JobTelemetry
 from rayelastic.runtime.job.watchers import Watchers
 from rayelastic.runtime.rescale.change_journal import ChangeJournal
 from rayelastic.runtime.rescale.changing import PlanChanges
-from rayelastic.runtime.saved.live import READ_TIMEOUT, check_readable, read_state
+from rayelastic.runtime.state.queries import READ_TIMEOUT, check_readable, read_state
 from rayelastic.runtime.values.failure import Failure
 from rayelastic.runtime.values.region_adaptation import REGIONS
 from rayelastic.runtime.values.status import JobMetrics, JobStatus, SinkResult, State
@@ -50,8 +50,8 @@ if TYPE_CHECKING:
     from rayelastic.runtime.element.api import ElementApi
     from rayelastic.runtime.element.host import PEHandle, PEHost
     from rayelastic.runtime.ingest.feed import Secured
-    from rayelastic.runtime.saved.shapes import Shape
     from rayelastic.runtime.snapshot import Snapshot
+    from rayelastic.runtime.state.descriptor import StateDescriptor
     from rayelastic.runtime.values.adaptation import Adaptation
     from rayelastic.runtime.values.region_adaptation import RegionAdaptation
     from rayelastic.runtime.values.specs import IngestAddress, JobSpec
@@ -312,7 +312,7 @@ class Coordinator:
         """Return the sinks' results, by operator; PELostError: an earlier coordinator had them, and died."""
         return self._telemetry.results() or decoded(self._journal.results)
 
-    def read_state(self, operator: str, key: tuple[Any, ...] | None, most: int) -> tuple[Shape, list[bytes]]:
+    def read_state(self, operator: str, key: tuple[Any, ...] | None, most: int) -> tuple[StateDescriptor, list[bytes]]:
         """Return the state of an operator of the running job; see CoordinatorApi.read_state."""
         check_readable(self._job.name, operator, self._life.state)
         with self._rescaling.standing_still():  # a migrating key would be at two places, or at none

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rayelastic.errors import ErrorCode
 from rayelastic.runtime.rescale.batches import has_moved_all_keys
-from rayelastic.runtime.saved.forms import state_form
+from rayelastic.runtime.state.forms import state_form
 from rayelastic.runtime.values.failure import Failure
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rayelastic import _native
 from rayelastic.compile import OperatorCode, load
@@ -11,7 +11,6 @@ from rayelastic.compile.lanes.ports_lane import chosen
 from rayelastic.graph.operators.aggregates import Aggregation
 from rayelastic.graph.operators.patterns import Matching
 from rayelastic.graph.operators.splits import Split
-from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.spec.dead_letters import OnError
 from rayelastic.graph.spec.operator_spec import Lane
 from rayelastic.runtime.operators.native_schema import native_schema
@@ -35,11 +34,8 @@ def function_operator(spec: OperatorSpec) -> _native.Operator:
     if code.lane is Lane.COMPILED:
         keyed = None
         if code.state_schema is not None:
-            texts = [field.offset for field in code.state_schema.fields if field.type.is_variable]
-            binary = [field.offset for field in code.state_schema.fields if field.type.native == DataType.BINARY.value]
-            keyed = _native.KeyedState(
-                source, keys, loaded.state_size, loaded.state_initial, texts, ttl_of(spec), binary
-            )
+            record = native_schema(code.state_schema)
+            keyed = _native.KeyedState(source, keys, record, loaded.state_initial, ttl_of(spec))
         owner = loaded.owner
         operator = _native.Operator.compiled(
             spec.name, loaded.address, loaded.flags, [source], [target], keyed, owner=owner
@@ -92,12 +88,17 @@ def match_operator(spec: OperatorSpec) -> _native.Operator:
         inner_operator(spec.name, body.marks),
         native_schema(spec.outputs[0].schema),
         list(spec.keys),
-        body.time.field,
-        body.time.shift,
-        list(body.fields),
-        list(body.steps),
-        body.outer,
+        fields=list(body.fields),
+        outer=body.outer,
+        **pattern_arguments(spec),
     )
+
+
+def pattern_arguments(spec: OperatorSpec) -> dict[str, Any]:
+    """Return the arguments of a native pattern by name that its state depends on."""
+    body = spec.body
+    assert isinstance(body, Matching)
+    return {"time": body.time.field, "shift": body.time.shift, "steps": list(body.steps)}
 
 
 def inner_operator(name: str, code: CompiledFunction) -> _native.Operator:

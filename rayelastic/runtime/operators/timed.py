@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rayelastic import _native
 from rayelastic.compile import OperatorCode
@@ -23,6 +23,7 @@ from rayelastic.runtime.operators.tolerant import ttl_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from rayelastic.graph.records.schema import Schema
     from rayelastic.graph.spec.operator_spec import CompiledFunction, OperatorSpec
 
 
@@ -115,40 +116,54 @@ def _assigner(name: str, code: CompiledFunction | None) -> _native.Operator | No
 
 
 def _join(spec: OperatorSpec) -> _native.Operator:
-    body = spec.body
-    assert isinstance(body, Join)
     assert spec.output_schema is not None
     left, right = (port.schema for port in spec.inputs)
+    return native_join(spec.name, left, right, spec.output_schema, join_arguments(spec), ttl_of(spec))
+
+
+def join_arguments(spec: OperatorSpec) -> dict[str, Any]:
+    """Return the arguments of a native join by name, without its schemas; values that JSON has."""
+    body = spec.body
+    assert isinstance(body, Join)
     left_time, right_time = body.left_time or TimeInfo("", ""), body.right_time or TimeInfo("", "")
-    return _native.Operator.join(
-        spec.name,
-        native_schema(left),
-        native_schema(right),
-        native_schema(spec.output_schema),
-        body.kind.value,
-        list(spec.keys),
-        list(body.right_keys),
-        list(body.right_fields),
-        left_time.field,
-        left_time.shift,
-        right_time.field,
-        right_time.shift,
-        body.before,
-        body.after,
-        body.how.of_left,
-        body.how.of_right,
-        body.symmetric,
-        native_times(body.offset, body.zone, TICKS_PER_SECOND[left_time.unit or "s"]),
-        ttl_of(spec),
-    )
+    return {
+        "kind": body.kind.value,
+        "left_keys": list(spec.keys),
+        "right_keys": list(body.right_keys),
+        "right_fields": list(body.right_fields),
+        "left_time": left_time.field,
+        "left_shift": left_time.shift,
+        "right_time": right_time.field,
+        "right_shift": right_time.shift,
+        "before": body.before,
+        "after": body.after,
+        "left_outer": body.how.of_left,
+        "right_outer": body.how.of_right,
+        "symmetric": body.symmetric,
+        "times": (body.offset, body.zone, TICKS_PER_SECOND[left_time.unit or "s"]),
+    }
+
+
+def native_join(
+    name: str, left: Schema, right: Schema, output: Schema, arguments: Mapping[str, Any], ttl: tuple[int, str, int, str]
+) -> _native.Operator:
+    """Make a native join of such arguments."""
+    times = native_times(*arguments["times"])
+    schemas = native_schema(left), native_schema(right), native_schema(output)
+    return _native.Operator.join(name, *schemas, **{**arguments, "times": times}, ttl=ttl)
 
 
 def _merge(spec: OperatorSpec) -> _native.Operator:
+    assert spec.input_schema is not None
+    schema = native_schema(spec.input_schema)
+    return _native.Operator.merge(spec.name, schema, len(spec.inputs), **merge_arguments(spec))
+
+
+def merge_arguments(spec: OperatorSpec) -> dict[str, Any]:
+    """Return further arguments of a native merge by name."""
     body = spec.body
     assert isinstance(body, Merge)
-    assert spec.input_schema is not None
-    schema, time = native_schema(spec.input_schema), body.time
-    return _native.Operator.merge(spec.name, schema, len(spec.inputs), time.field, time.shift)
+    return {"time": body.time.field, "shift": body.time.shift}
 
 
 def _throttle(spec: OperatorSpec) -> _native.Operator:

@@ -11,8 +11,8 @@ import pyarrow as pa
 from rayelastic import _native
 from rayelastic.compile.code.operator_code import Flags
 from rayelastic.graph.records.schema import Schema
-from rayelastic.runtime.saved.chunks import table_of
-from rayelastic.runtime.saved.shapes import Shape, StateKindOf, columns_of
+from rayelastic.runtime.state.descriptor import StateDescriptor, StateKindOf, columns_of
+from rayelastic.runtime.state.tables import table_of
 
 PATIENCE = 60.0
 KEYS, ROWS = 500, 2000
@@ -84,8 +84,8 @@ def test_runs_are_short_as_long_as_a_copy_is_read(pipelines: Any, make: Any) -> 
     while (chunk := copy.next_chunk()) is not None:
         chunks.append(chunk[1])
     assert give() > SHORT
-    shape = Shape(StateKindOf.VALUE, columns_of(Schema.of(Row), ["key"]))
-    found = {row["key"]: row["value"]["rows"] for row in table_of(chunks, shape, trusted=True).to_pylist()}
+    descriptor = StateDescriptor(StateKindOf.VALUE, columns_of(Schema.of(Row), ["key"]))
+    found = {row["key"]: row["value"]["rows"] for row in table_of(chunks, descriptor, trusted=True).to_pylist()}
     assert found == Counter(n % KEYS for n in range(ROWS))
     feeder.finish()
     assert scheduler.wait(PATIENCE)

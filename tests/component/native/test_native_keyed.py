@@ -116,7 +116,7 @@ def test_a_factory_that_raises_names_the_tuple(pipelines: Any, make: Any) -> Non
 def test_what_does_not_go_together_is_refused(make: Any) -> None:
     schema = make.native(Word)
     objects = _native.KeyedState.objects(schema, ["n"], list)
-    records = _native.KeyedState(schema, ["n"], 8, bytes(8))
+    records = _native.KeyedState(schema, ["n"], schema, bytes(schema.record_size))
     with pytest.raises(ValueError, match="nothing"):
         _native.KeyedState.objects(schema, ["nothing"], list)
     with pytest.raises(ValueError, match="operator 'f'.*view='tuples'"):
@@ -139,7 +139,7 @@ def test_a_live_operator_is_held_while_its_values_move_in_chunks(pipelines: Any,
     )
     moved = _native.KeyedState.objects(make.native(Word), ["word"], Tally)
     keys = len({row.word for row in ROWS})
-    while scheduler.sample().operators[1].state_keys < keys:
+    while state.size < keys:
         scheduler.wait(0.001)
     scheduler.hold([0, 1, 2], drain=True)
     sample = scheduler.sample().operators

@@ -9,7 +9,7 @@ import pytest
 import rayelastic as rel
 from rayelastic.errors import PELostError, RayelasticError, StateError
 from rayelastic.job.state import OperatorState
-from rayelastic.runtime.saved.live import check_readable, read_state
+from rayelastic.runtime.state.queries import check_readable, read_state
 from rayelastic.runtime.values.status import State
 from tests.raising import raises
 

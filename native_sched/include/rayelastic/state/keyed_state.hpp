@@ -100,6 +100,14 @@ class KeyedState final : public StateTable {
   // What is kept like a text but has a form of its own is checked when it is imported; one for each text offset, in their order.
   void check_texts(std::span<const TextCheck> checks) { text_checks_.assign(checks.begin(), checks.end()); }
 
+  // The fields of the state record: for rows, and to import records of an older declaration.
+  void describe(std::shared_ptr<const Schema> record) { record_ = std::move(record); }
+  // Rows of the key, and of the fields of the record where it is described.
+  void write_rows(StateRows& rows) override;
+  // Imports the keys of a table with the same keys and an older record, of which each field is here by name, as wide or wider. Other fields
+  // are those of a new key. Throws as import_range does, and std::invalid_argument for records that differ otherwise.
+  std::size_t import_older(KeyedState& older);
+
   // Where the texts of the states are; for operators that keep texts, or what is stored like one, without keep_text. They call
   // publish() now and then, so that bytes() is right.
   [[nodiscard]] TextRooms& texts() noexcept { return texts_; }
@@ -257,6 +265,7 @@ class KeyedState final : public StateTable {
   std::vector<std::byte> initial_;
   std::vector<std::size_t> text_offsets_;
   std::vector<TextCheck> text_checks_;
+  std::shared_ptr<const Schema> record_ = {};  // null: nobody needs to know
   std::size_t stride_;
   std::size_t block_shift_;
   std::size_t block_mask_;

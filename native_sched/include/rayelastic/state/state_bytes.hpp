@@ -94,6 +94,12 @@ class StateReader {
   std::uint64_t keys_ = 0;
 };
 
+// The number of keys of an export, by its header. Throws StateError for bytes that have none.
+[[nodiscard]] std::uint64_t keys_in(std::span<const std::byte> bytes);
+
+// Throws StateError for a key that the extractor can't have made: to restore it would be out of bounds.
+void check_key(const KeyExtractor& extractor, const StringView& key);
+
 // Throws StateError if two of the keys are the same.
 void check_distinct(std::span<const StringView> keys);
 

@@ -26,6 +26,8 @@ class StateError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+class StateRows;  // state_rows.hpp
+
 class StateTable {
  public:
   StateTable() = default;
@@ -63,6 +65,8 @@ class StateTable {
   // All keys as they are now, for another thread to read while the operator goes on; the last copy is given up. Null: what it keeps can only be
   // read while the operator isn't running.
   [[nodiscard]] virtual std::shared_ptr<StateCopy> begin_copy() { return nullptr; }
+  // Writes everything as rows of the fields that its kind of state has. Throws StateError where that is no rows.
+  virtual void write_rows(StateRows& rows);
   // Makes room for so many keys more: their import won't have to.
   virtual void reserve_more(std::size_t keys) = 0;
 

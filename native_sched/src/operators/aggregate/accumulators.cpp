@@ -8,6 +8,7 @@
 
 #include "rayelastic/record/hash.hpp"
 #include "record/numbers.hpp"
+#include "record/validity.hpp"
 
 namespace rayelastic {
 
@@ -183,9 +184,7 @@ bool Accumulators::write(const std::byte* state, std::byte* record) const {
   for (const AggregateStep& step : steps_) {
     const Field& field = *step.output;
     const bool valid = step.result(step, state + step.state_offset, record + field.offset);
-    if (field.validity < 0 || !valid) continue;
-    const auto bit = static_cast<std::size_t>(field.validity);
-    record[output_->validity_offset() + bit / 8] |= static_cast<std::byte>(1U << (bit % 8));
+    if (valid) set_valid(field, *output_, record);
   }
   return true;
 }

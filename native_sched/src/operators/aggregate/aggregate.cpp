@@ -290,7 +290,7 @@ Type type_of_aggregate(AggregateFunction function, Type field) {
 std::shared_ptr<Operator> make_aggregate(std::string name, std::shared_ptr<const Schema> input, std::shared_ptr<const Schema> output,
                                          const std::vector<std::string>& keys, const std::vector<Aggregate>& aggregates, Emit emit,
                                          const TimeToLive& ttl) try {
-  if (emit != Emit::Update && ttl.ticks != 0) throw std::invalid_argument("aggregates at the end have no time to live");
+  if (emit == Emit::Run && ttl.ticks != 0) throw std::invalid_argument("aggregates of a run have no time to live");
   MakeGroups make = [=] { return std::make_unique<Groups>(input, output, keys, aggregates, ttl); };
   if (emit == Emit::Final) return std::make_shared<FinalAggregate>(name, std::move(input), std::move(output), std::move(make));
   if (emit == Emit::Update) return std::make_shared<UpdateAggregate>(name, std::move(input), std::move(output), std::move(make));

@@ -6,6 +6,7 @@
 
 #include "rayelastic/record/hash.hpp"
 #include "record/numbers.hpp"
+#include "record/validity.hpp"
 
 namespace rayelastic {
 
@@ -63,9 +64,7 @@ bool OwnAggregate::write(const std::byte* state, const Schema& output, std::span
   const std::vector<Field>& results = options_.result->fields();
   for (std::size_t i = 0; i < results.size(); ++i) {
     std::memcpy(record + fields[i].offset, made + results[i].offset, size_of(results[i].type));
-    if (fields[i].validity < 0 || !options_.result->is_valid(made, results[i])) continue;
-    const auto bit = static_cast<std::size_t>(fields[i].validity);
-    record[output.validity_offset() + bit / 8] |= static_cast<std::byte>(1U << (bit % 8));
+    if (options_.result->is_valid(made, results[i])) set_valid(fields[i], output, record);
   }
   return true;
 }

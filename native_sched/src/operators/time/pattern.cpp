@@ -7,9 +7,10 @@
 #include <utility>
 
 #include "operator/output_writer.hpp"
-#include "operators/time/join/joined_fields.hpp"
 #include "operators/owned_in_slot.hpp"
+#include "operators/time/join/joined_fields.hpp"
 #include "rayelastic/operator/function.hpp"
+#include "rayelastic/state/state_rows.hpp"
 #include "record/time_field.hpp"
 #include "state/due_keys.hpp"
 #include "state/record_pool.hpp"
@@ -226,6 +227,28 @@ class PatternOperator final : public Operator, public TimedState {
     if (slot == nullptr) return;
     Slot::put(slot, std::move(key));
     note(Slot::find(slot), slot);
+  }
+
+  // Rows of the number of a sequence, a step, the deadline of the next one, and the fields of a record.
+  void write_rows(StateRows& rows) override {
+    std::int64_t sequence = 0;
+    table.for_each([&](const StringView&, std::byte* slot) {
+      if (Slot::find(slot) == nullptr) return;
+      for (const Begun& one : Slot::get(slot).begun) {
+        for (std::size_t step = 0; step < one.records.size(); ++step) {
+          rows.add();
+          rows.set(0, sequence);
+          rows.set(1, options.steps[step].name);
+          rows.set(2, one.until);
+          rows.set(3, input(), one.records[step]);
+        }
+        ++sequence;
+      }
+    });
+    waiting.for_each([&](const Waiting& each) {
+      rows.add();
+      rows.set(3, input(), each.record);
+    });
   }
 
   void forget(void* slot) noexcept override {

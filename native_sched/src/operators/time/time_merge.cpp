@@ -4,6 +4,7 @@
 
 #include "operator/output_writer.hpp"
 #include "rayelastic/operators/time/join.hpp"
+#include "rayelastic/state/state_rows.hpp"
 #include "record/time_field.hpp"
 #include "state/timed_state.hpp"
 #include "state/waiting_records.hpp"
@@ -54,6 +55,14 @@ class MergeOperator final : public Operator, public TimedState {
   }
   [[nodiscard]] StateTable* state() override { return this; }
   [[nodiscard]] std::uint64_t form() const noexcept override { return time_.form(); }
+  // Rows of the number of an input, and the fields of a record.
+  void write_rows(StateRows& rows) override {
+    waiting_.for_each([&](const Waiting& each) {
+      rows.add();
+      rows.set(0, std::int64_t{each.port});
+      rows.set(1, *inputs().front(), each.record);
+    });
+  }
 
  private:
   const TimeField time_;

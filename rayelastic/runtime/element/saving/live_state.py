@@ -14,13 +14,15 @@ from rayelastic.connectors.fingerprints import check_input
 from rayelastic.connectors.inputs import Input
 from rayelastic.errors import ErrorCode, StateError
 from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec
-from rayelastic.runtime.saved.forms import PICKLED, state_form
-from rayelastic.runtime.saved.widening import Widening
 from rayelastic.runtime.snapshot import CHUNK_BYTES, Manifest, SnapshotFolder, rows_folder
+from rayelastic.runtime.state.forms import PICKLED, state_form
+from rayelastic.runtime.state.tables import state_of
+from rayelastic.runtime.state.widening import older_records
 
 if TYPE_CHECKING:
     from rayelastic._native import KeyedState
     from rayelastic.connectors.output.record import Output
+    from rayelastic.runtime.state.descriptor import StateDescriptor
     from rayelastic.runtime.values.specs import PESpec
 
 EVERYTHING = ((0, (1 << 64) - 1),)  # all hashes
@@ -201,23 +203,33 @@ class SavedState:
                 if self._spec.manifest is not None:  # a local disk may have no others
                     owner = self._spec.predecessors.get(spec.name, self._spec.pe)
                     files = [(name, digest) for name, digest in files if name.startswith(f"{owner}-")]
-                state, chunks = natives[spec.name].state, SnapshotFolder(snapshot).states(files)
-                if state is not None and (widened := Widening.of(saved.shapes.get(spec.name), spec)) is not None:
-                    chunks = _widened(chunks, widened, state.layout)
-                _restore(spec, chunks, state)
+                older = older_records(saved.shapes.get(spec.name), spec)
+                _restore(spec, SnapshotFolder(snapshot).states(files), natives[spec.name].state, older)
         sources = {spec.name for spec in operators if spec.kind is OperatorKind.SOURCE}.difference(snapshot.drop)
         return {name: at for name, at in saved.positions.items() if name in sources}
 
 
-def _widened(chunks: Iterator[bytes], widened: Widening, layout: int) -> Iterator[bytes]:
-    return (widened(chunk, layout) for chunk in chunks)
+def _restore(
+    spec: OperatorSpec, chunks: Iterator[bytes], state: KeyedState | None, older: StateDescriptor | None
+) -> None:
+    """Import exports into the state of an operator.
 
-
-def _restore(spec: OperatorSpec, chunks: Iterator[bytes], state: KeyedState | None) -> None:
+    Args:
+        spec: The operator.
+        chunks: The exports.
+        state: Its state, if it has one.
+        older: The descriptor of the exports, if their records have to be widened.
+    """
     try:
         for chunk in chunks:
-            if state is not None:
+            if state is None:
+                continue
+            if older is None:
                 state.import_(chunk)
+            else:
+                records = state_of(older)
+                records.import_(chunk)
+                state.import_older(records)
     except StateError as error:
         raise error.at(spec.name, spec.location) from None
     except _native.StateError as error:

@@ -17,8 +17,8 @@ from rayelastic.plan.settings.checkpoint import Checkpoint
 from rayelastic.runtime.element.saving.copies import OperatorCopies
 from rayelastic.runtime.element.saving.live_state import check_signed
 from rayelastic.runtime.local_checkpoints import is_local
-from rayelastic.runtime.saved.forms import state_form
 from rayelastic.runtime.snapshot import Part, Snapshot, SnapshotFolder, rows_folder
+from rayelastic.runtime.state.forms import state_form
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

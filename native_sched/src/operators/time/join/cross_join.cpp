@@ -158,6 +158,13 @@ struct CrossJoin final : TimedState {
     }
   }
 
+  void write_rows(StateRows& rows) override {
+    for (const auto& [key, versions] : rules) {
+      for (const KeptRecord& each : versions) add_right(rows, *left, *right, each.record);
+    }
+    waiting.for_each([&](const Waiting& each) { add_left(rows, *left, each.record); });
+  }
+
   void read_common(StateReader& reader, bool restored, bool all) override {
     const auto count = reader.number<std::uint32_t>();
     const bool taken = restored && (all || !knows) && count > 0;

@@ -58,6 +58,16 @@ std::size_t JoinState::read(StateReader& reader, std::vector<KeptRecord>& record
   return count;
 }
 
+void JoinState::write_rows(StateRows& rows) {
+  table.for_each([&](const StringView&, std::byte* slot) {
+    const JoinKey* const key = Slot::find(slot);
+    if (key == nullptr) return;
+    for (const KeptRecord& each : key->rights) add_right(rows, *left, *right, each.record);
+    for (const KeptRecord& each : key->lefts) add_left(rows, *left, each.record);
+  });
+  waiting.for_each([&](const Waiting& each) { add_left(rows, *left, each.record); });
+}
+
 void JoinState::forget(void* slot) noexcept {
   const std::unique_ptr<JoinKey> key = Slot::take(slot);
   for (const KeptRecord& each : key->rights) rights.drop(each.record);

@@ -355,6 +355,7 @@ struct JoinState final : TimedState {
   void write(const void* slot, StateWriter& writer) const override;
   void read(StateReader& reader, void* slot, std::int64_t) override;
   void forget(void* slot) noexcept override;
+  void write_rows(StateRows& rows) override;
 
  private:
   void write(const std::vector<KeptRecord>& records, const RecordPool& pool, StateWriter& writer) const;

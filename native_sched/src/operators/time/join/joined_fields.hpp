@@ -17,6 +17,8 @@
 #include "rayelastic/operators/time/join.hpp"
 #include "rayelastic/record/key_extractor.hpp"
 #include "rayelastic/record/schema.hpp"
+#include "rayelastic/state/state_rows.hpp"
+#include "record/validity.hpp"
 
 namespace rayelastic {
 
@@ -57,12 +59,6 @@ struct FieldCopy {
   return names;
 }
 
-inline void set_valid(const Field& field, const Schema& schema, std::byte* record) {
-  if (field.validity < 0) return;
-  const auto bit = static_cast<std::size_t>(field.validity);
-  record[schema.validity_offset() + bit / 8] |= static_cast<std::byte>(1U << (bit % 8));
-}
-
 inline void copy_fields(const std::vector<FieldCopy>& fields, const Schema& from, const std::byte* record, const Schema& to,
                         std::byte* target) {
   for (const FieldCopy& field : fields) {
@@ -70,6 +66,18 @@ inline void copy_fields(const std::vector<FieldCopy>& fields, const Schema& from
     std::memcpy(target + field.to->offset, record + field.from->offset, size_of(field.to->type));
     set_valid(*field.to, to, target);
   }
+}
+
+// Rows of a join's state: the side of a record, then the fields of the left and of the right.
+inline void add_left(StateRows& rows, const Schema& left, const std::byte* record) {
+  rows.add();
+  rows.set(0, "left");
+  rows.set(1, left, record);
+}
+inline void add_right(StateRows& rows, const Schema& left, const Schema& right, const std::byte* record) {
+  rows.add();
+  rows.set(0, "right");
+  rows.set(1 + left.fields().size(), right, record);
 }
 
 // Whether a key field of a record is null: such a record matches nothing, as in SQL.

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from rayelastic.errors import ErrorCode, StateError
-from rayelastic.runtime.saved.forms import state_form
-from rayelastic.runtime.saved.shapes import shapes_of
+from rayelastic.runtime.state.descriptor import descriptors_of
+from rayelastic.runtime.state.forms import state_form
 
 if TYPE_CHECKING:
     from rayelastic.graph.spec.operator_spec import OperatorSpec
@@ -25,9 +25,9 @@ def automatic_of(operators: Iterable[OperatorSpec]) -> dict[str, str]:
 
 
 def told_of(operators: Iterable[OperatorSpec]) -> dict[str, dict[str, Any]]:
-    """Return a manifest's part about the operators: layouts of state, and automatic names."""
+    """Return a manifest's part about the operators: descriptors of state, and automatic names."""
     known = list(operators)
-    return {"shapes": shapes_of(known), "automatic": automatic_of(known)}
+    return {"shapes": descriptors_of(known), "automatic": automatic_of(known)}
 
 
 def _followed(spec: OperatorSpec) -> str:

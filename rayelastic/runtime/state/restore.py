@@ -16,10 +16,10 @@ from rayelastic.graph.records.shown import shown
 from rayelastic.graph.spec.operator_spec import OperatorKind
 from rayelastic.plan.settings.checkpoint import Checkpoint
 from rayelastic.runtime.checkpoint_place import had_complete, known_key
-from rayelastic.runtime.saved.automatic import check_same, name_to_give
-from rayelastic.runtime.saved.forms import PICKLED, state_form
-from rayelastic.runtime.saved.widening import Widening
 from rayelastic.runtime.snapshot import Manifest, Snapshot, SnapshotFolder, rows_folder
+from rayelastic.runtime.state.forms import PICKLED, state_form
+from rayelastic.runtime.state.names import check_same, name_to_give
+from rayelastic.runtime.state.widening import older_records
 from rayelastic.runtime.watch.event_log import tell
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ def check_restorable(snapshot: Snapshot, manifest: Manifest, operators: Mapping[
                 code=ErrorCode.UNKNOWN_STATE,
             )
         check_same(spec, manifest.automatic.get(name))
-        if now != form and Widening.of(manifest.shapes.get(name), spec) is None:
+        if now != form and older_records(manifest.shapes.get(name), spec) is None:
             raise StateError(
                 f"its state was {form}, and is {now} now",
                 operator=name,

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from rayelastic import _native
 from rayelastic.errors import ConfigError, ErrorCode, PELostError, StateError
-from rayelastic.runtime.saved.chunks import keys_in
-from rayelastic.runtime.saved.forms import state_form
-from rayelastic.runtime.saved.keys import key_bytes
-from rayelastic.runtime.saved.shapes import Shape, required, shape_of
+from rayelastic.runtime.state.descriptor import StateDescriptor, descriptor_of, required
+from rayelastic.runtime.state.forms import state_form
+from rayelastic.runtime.state.keys import key_hash
 from rayelastic.runtime.values.status import State
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ def read_state(
     key: tuple[Any, ...] | None,
     most: int,
     hosting: Iterable[Ask],
-) -> tuple[Shape, list[bytes]]:
+) -> tuple[StateDescriptor, list[bytes]]:
     """Export a key, or some keys, of a running operator.
 
     Args:
@@ -60,7 +59,7 @@ def read_state(
         hosting: Calls each element that has the operator.
 
     Returns:
-        The layout of the state, and the exports.
+        The descriptor of the state, and the exports.
 
     Raises:
         StateError: An unknown operator, no state that can be read, an invalid key, or an element that doesn't answer:
@@ -76,11 +75,10 @@ def read_state(
         keeping = ", ".join(repr(name) for name, one in operators.items() if _looked_up(one) is not None)
         hint = f"Those that keep state that can be looked at are {keeping}" if keeping else "None keeps state"
         raise StateError("the job has no such operator", operator=operator, hint=hint, code=ErrorCode.UNKNOWN_OPERATOR)
-    shape = required(_looked_up(spec), operator, state_form(spec))
+    descriptor = required(_looked_up(spec), operator, state_form(spec))
     ranges = EVERYTHING
     if key is not None:
-        known, null = key_bytes(key, shape, operator)
-        hashed = _native.null_key_hash() if null else _native.key_hash(known)
+        hashed = key_hash(key, descriptor, operator)
         ranges = ((hashed, hashed),)
     chunks: list[bytes] = []
     keys_found = 0
@@ -90,8 +88,8 @@ def read_state(
                 chunks += ask(operator, ranges, most - keys_found)
             except (PELostError, TimeoutError) as error:
                 raise unread(operator, error) from error
-            keys_found = sum(keys_in(chunk) for chunk in chunks)
-    return shape, chunks
+            keys_found = sum(_native.keys_in(chunk) for chunk in chunks)
+    return descriptor, chunks
 
 
 def unread(operator: str, error: Exception) -> StateError:
@@ -104,7 +102,7 @@ def unread(operator: str, error: Exception) -> StateError:
     )
 
 
-def _looked_up(spec: OperatorSpec) -> Shape | None:
-    """Return the layout of its state; None if there is nothing to look up by key."""
-    shape = shape_of(spec)
-    return shape if shape is not None and shape.is_by_key else None
+def _looked_up(spec: OperatorSpec) -> StateDescriptor | None:
+    """Return the descriptor of its state; None if there is nothing to look up by key."""
+    descriptor = descriptor_of(spec)
+    return descriptor if descriptor is not None and descriptor.is_by_key else None

@@ -1,12 +1,13 @@
-"""The layout of an operator's state, a part of each manifest, so that it can be read without the topology.
+"""Descriptors of operators' state, a part of each manifest, so that state is read without the topology.
 
-Knows declarations; neither files nor native tables.
+A descriptor has what the native operator is made of, without the user's functions. That operator imports exported state
+and returns its rows (tables.py). Nothing here knows how state is laid out in bytes. Knows declarations, no files.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from rayelastic.compile.code.ports_code import PortsCode
 from rayelastic.errors import ErrorCode, StateError
 from rayelastic.graph.operators.aggregates import Aggregation
 from rayelastic.graph.operators.gates import Holding
-from rayelastic.graph.operators.joins.by_key import Join, JoinKind
+from rayelastic.graph.operators.joins.by_key import Join
 from rayelastic.graph.operators.joins.merge import Merge
 from rayelastic.graph.operators.pacing import Delay
 from rayelastic.graph.operators.patterns import Matching
@@ -25,17 +26,21 @@ from rayelastic.graph.operators.windows import Windowing
 from rayelastic.graph.records.forms import plain_form
 from rayelastic.graph.records.schema import Schema, laid_out
 from rayelastic.graph.spec.operator_spec import StateKind
-from rayelastic.runtime.operators.functions import NativeAggregate, native_aggregates
-from rayelastic.runtime.operators.timed import NativeWindow, native_window
+from rayelastic.runtime.operators.functions import NativeAggregate, native_aggregates, pattern_arguments
+from rayelastic.runtime.operators.timed import (
+    NativeWindow,
+    join_arguments,
+    merge_arguments,
+    native_window,
+)
 
 if TYPE_CHECKING:
     from rayelastic.graph.records.data_type import Column
     from rayelastic.graph.spec.operator_spec import OperatorSpec
 
-__all__ = ["CROSS", "Columns", "Shape", "StateKindOf", "required", "shape_of", "shapes_of"]
+__all__ = ["Columns", "StateDescriptor", "StateKindOf", "columns_of", "descriptor_of", "descriptors_of", "required"]
 
 Columns = tuple["Column", ...]
-CROSS = "cross"  # the flag of joins that aren't by key
 NO_TTL = (0, "", 0, "last")  # as the native layer takes it
 
 
@@ -56,8 +61,8 @@ class StateKindOf(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
-    """The layout of one operator's keyed state. Converted to JSON and back by `asdict` and `Shape.from_json`.
+class StateDescriptor:
+    """What the native operator that keeps some state is made of. Converted to JSON and back.
 
     Args:
         kind: The kind of a key's state.
@@ -66,11 +71,10 @@ class Shape:
         ttl: The time to live, for the native layer; zeros: none.
         takes: For aggregates, the fields of their input; for joins, those of the left, `values` being the right's.
         aggregates: The aggregates, for the native layer.
-        emit: When aggregates emit their results.
         window: The window, for the native layer.
-        flags: For joins, what is kept besides right tuples: 'symmetric', left ones, too; 'right', which had a match;
-            'cross', it isn't by key. For patterns the names of the steps, for merges those of the inputs, for switches
-            and gates that of their setting.
+        flags: For patterns the names of the steps, for merges those of the inputs, for switches and gates that of
+            their setting.
+        arguments: Of joins, patterns and merges, further arguments of the native operator by name.
     """
 
     kind: StateKindOf
@@ -79,9 +83,9 @@ class Shape:
     ttl: tuple[int, str, int, str] = NO_TTL
     takes: Columns = ()
     aggregates: tuple[NativeAggregate, ...] = ()
-    emit: str = ""
     window: NativeWindow | None = None
     flags: tuple[str, ...] = ()
+    arguments: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def is_by_key(self) -> bool:
@@ -90,37 +94,32 @@ class Shape:
 
     def to_json(self) -> dict[str, Any]:
         """Return the same as JSON has it."""
-        return {
-            "kind": self.kind.value,
-            "keys": self.keys,
-            "values": self.values,
-            "ttl": self.ttl,
-            "takes": self.takes,
-            "aggregates": self.aggregates,
-            "emit": self.emit,
-            "window": self.window,
-            "flags": self.flags,
-        }
+        return {part.name: getattr(self, part.name) for part in fields(self)} | {"kind": self.kind.value}
 
     @staticmethod
-    def from_json(held: Mapping[str, Any]) -> Shape:
+    def from_json(held: Mapping[str, Any]) -> StateDescriptor:
         """Raise LookupError, TypeError or ValueError for what isn't one."""
-        return Shape(
+        return StateDescriptor(
             StateKindOf(held["kind"]),
             _columns(held["keys"]),
             _columns(held["values"]),
             (int(held["ttl"][0]), str(held["ttl"][1]), int(held["ttl"][2]), str(held["ttl"][3])),
             _columns(held["takes"]),
             tuple((str(f), str(a), str(w), float(x), float(y)) for f, a, w, x, y in held["aggregates"]),
-            str(held["emit"]),
             _window(held.get("window")),
             tuple(map(str, held.get("flags", ()))),
+            dict(held.get("arguments", {})),
         )
 
     @property
     def key_schema(self) -> Schema:
         """The schema of the keys."""
         return laid_out("Key", self.keys)
+
+    @property
+    def key_names(self) -> list[str]:
+        """The names of the key fields."""
+        return [name for name, _, _ in self.keys]
 
     @property
     def every_column(self) -> Columns:
@@ -134,8 +133,13 @@ class Shape:
 
     @property
     def value_schema(self) -> Schema:
-        """The schema of a state record."""
+        """The schema of a state record, or of the tuples that are kept."""
         return laid_out("State", self.values)
+
+    @property
+    def left_schema(self) -> Schema:
+        """The schema of a join's left tuples, or of an aggregate's input."""
+        return laid_out("Input", self.takes)
 
 
 def _window(held: Sequence[Any] | None) -> NativeWindow | None:
@@ -159,8 +163,8 @@ def columns_of(schema: Schema, names: Sequence[str] | None = None) -> Columns:
     return tuple((field.name, field.format, field.nullable) for field in fields)
 
 
-def shape_of(spec: OperatorSpec) -> Shape | None:
-    """Return the layout of an operator's state; None if it keeps none by key, or none that can be shown."""
+def descriptor_of(spec: OperatorSpec) -> StateDescriptor | None:
+    """Return the descriptor of an operator's state; None if it keeps none by key, or none that can be shown."""
     body, schema = spec.body, spec.input_schema
     if schema is None:
         return None
@@ -168,68 +172,57 @@ def shape_of(spec: OperatorSpec) -> Shape | None:
     ttl = NO_TTL if spec.ttl is None else spec.ttl.described
     match body:
         case OperatorCode(state_schema=Schema() as record):
-            return Shape(StateKindOf.RECORD, keys, columns_of(record), ttl)
+            return StateDescriptor(StateKindOf.RECORD, keys, columns_of(record), ttl)
         case OperatorCode() if body.state is not None:
-            return Shape(StateKindOf.VALUE, keys, (), ttl)
+            return StateDescriptor(StateKindOf.VALUE, keys, (), ttl)
         case KeyedProcess(code=None):
-            return Shape(StateKindOf.TIMERS, keys, (), ttl)
+            return StateDescriptor(StateKindOf.TIMERS, keys, (), ttl)
         case Aggregation(own=AggregateCode() as own):
-            return Shape(StateKindOf.RECORD, keys, columns_of(own.state_schema), ttl)
+            return StateDescriptor(StateKindOf.RECORD, keys, columns_of(own.state_schema), ttl)
         case Aggregation(partial=False) if spec.output_schema is not None:
             gives, made = columns_of(spec.output_schema), tuple(native_aggregates(body.aggregates))
-            taken = {
-                name
-                for _, aggregate in body.aggregates
-                for name in (aggregate.field, aggregate.weight)
-                if name is not None
-            }
-            takes = columns_of(schema, [name for name in schema.names if name in taken.union(spec.keys)])
-            return Shape(StateKindOf.AGGREGATE, keys, gives, ttl, takes, made, body.emit.value)
+            taken = {name for _, aggregate in body.aggregates for name in (aggregate.field, aggregate.weight)}
+            takes = columns_of(schema, [name for name in schema.names if name in {*taken, *spec.keys, ttl[1]}])
+            return StateDescriptor(StateKindOf.AGGREGATE, keys, gives, ttl, takes, made)
         case Windowing(own=None) if spec.output_schema is not None:
             made, at = tuple(native_aggregates(body.aggregates)), native_window(body.window)
             gives = columns_of(spec.output_schema)
-            return Shape(StateKindOf.WINDOW, keys, gives, ttl, columns_of(schema), made, window=at)
+            return StateDescriptor(StateKindOf.WINDOW, keys, gives, ttl, columns_of(schema), made, window=at)
         case Join():
-            of_pairs = body.kind is JoinKind.PAIRS
-            is_so = {
-                "symmetric": body.symmetric or of_pairs,
-                "right": body.how.of_right or of_pairs or (ttl != NO_TTL and body.left_time is not None),
-                CROSS: body.kind is JoinKind.CROSS,
-            }
-            flags = tuple(flag for flag, holds in is_so.items() if holds)
             left, right = (columns_of(port.schema) for port in spec.inputs)
-            return Shape(StateKindOf.JOIN, keys, right, ttl, left, flags=flags)
+            return StateDescriptor(StateKindOf.JOIN, keys, right, ttl, left, arguments=join_arguments(spec))
         case Matching():
-            return Shape(
-                StateKindOf.PATTERN, keys, columns_of(schema), ttl, flags=tuple(name for name, _, _ in body.steps)
-            )
+            steps = tuple(name for name, _, _ in body.steps)
+            arguments = pattern_arguments(spec)
+            return StateDescriptor(StateKindOf.PATTERN, keys, columns_of(schema), ttl, flags=steps, arguments=arguments)
         case Delay():
-            return Shape(StateKindOf.DELAY, (), columns_of(schema))
+            return StateDescriptor(StateKindOf.DELAY, (), columns_of(schema))
         case Merge():
-            return Shape(StateKindOf.MERGE, (), columns_of(schema), flags=tuple(port.name for port in spec.inputs))
+            inputs, arguments = tuple(port.name for port in spec.inputs), merge_arguments(spec)
+            return StateDescriptor(StateKindOf.MERGE, (), columns_of(schema), flags=inputs, arguments=arguments)
         case PortsCode() if body.state is not None:
-            return Shape(StateKindOf.VALUE, keys, (), ttl)
+            return StateDescriptor(StateKindOf.VALUE, keys, (), ttl)
         case PortsCode(instance=Holding() as holding):
-            return Shape(StateKindOf.HOLDING, (), columns_of(schema), flags=(holding.setting,))
+            return StateDescriptor(StateKindOf.HOLDING, (), columns_of(schema), flags=(holding.setting,))
         case PortsCode() if spec.state_kind is StateKind.STATEFUL and not body.is_conjunctive:
-            return Shape(StateKindOf.OBJECT, ())
+            return StateDescriptor(StateKindOf.OBJECT, ())
     return None
 
 
-def shapes_of(operators: Iterable[OperatorSpec]) -> dict[str, dict[str, Any]]:
-    """Return the layouts of all operators that have one, for a manifest; not those with sealed objects."""
-    shapes = {spec.name: shape_of(spec) for spec in operators}
-    return {name: shape.to_json() for name, shape in shapes.items() if shape is not None and not shape.holds_objects}
+def descriptors_of(operators: Iterable[OperatorSpec]) -> dict[str, dict[str, Any]]:
+    """Return the descriptors of all operators that have one, for a manifest; not those with sealed objects."""
+    known = ((spec.name, descriptor_of(spec)) for spec in operators)
+    return {name: one.to_json() for name, one in known if one is not None and not one.holds_objects}
 
 
-def required(shape: Shape | None, operator: str, form: str | None) -> Shape:
-    """Return the shape, if there is one.
+def required(descriptor: StateDescriptor | None, operator: str, form: str | None) -> StateDescriptor:
+    """Return the descriptor, if there is one.
 
     Raises:
         StateError: The operator keeps nothing by key, or nothing that can be shown.
     """
-    if shape is not None:
-        return shape
+    if descriptor is not None:
+        return descriptor
     if form is None:
         raise StateError(
             "it keeps no state",

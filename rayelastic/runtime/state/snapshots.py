@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 from rayelastic.connectors.files.locations import shown_location
 from rayelastic.errors import DamagedError, StateError
-from rayelastic.runtime.saved.chunks import object_table, table_of
-from rayelastic.runtime.saved.kept_tuples import delay_table, holding_table, join_table, merge_table, pattern_table
-from rayelastic.runtime.saved.restoring import checked, newest
-from rayelastic.runtime.saved.shapes import Shape, StateKindOf, required
 from rayelastic.runtime.snapshot import SnapshotFolder
+from rayelastic.runtime.state.descriptor import StateDescriptor, required
+from rayelastic.runtime.state.restore import checked, newest
+from rayelastic.runtime.state.tables import table_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,13 +21,6 @@ if TYPE_CHECKING:
     from rayelastic.runtime.snapshot import Manifest, Snapshot
 
 __all__ = ["SavedStates", "read_snapshot"]
-
-TUPLES = {
-    StateKindOf.JOIN: join_table,
-    StateKindOf.PATTERN: pattern_table,
-    StateKindOf.DELAY: delay_table,
-    StateKindOf.MERGE: merge_table,
-}
 
 
 class SavedStates(Mapping[str, "pa.Table"]):
@@ -60,16 +52,9 @@ class SavedStates(Mapping[str, "pa.Table"]):
             raise KeyError(operator)
         try:
             held = self._manifest.shapes.get(operator)
-            shape = required(None if held is None else Shape.from_json(held), operator, self.forms[operator])
+            known = None if held is None else StateDescriptor.from_json(held)
             chunks = SnapshotFolder(self._snapshot).states(self._manifest.files.get(operator, ()))
-            if (tuples := TUPLES.get(shape.kind)) is not None:
-                return tuples(chunks, shape)
-            trusted = self._manifest.signed
-            if shape.kind is StateKindOf.HOLDING:
-                return holding_table(chunks, shape, trusted=trusted)
-            if shape.kind is StateKindOf.OBJECT:
-                return object_table(chunks, trusted=trusted)
-            return table_of(chunks, shape, trusted=trusted)
+            return table_of(chunks, required(known, operator, self.forms[operator]), trusted=self._manifest.signed)
         except StateError as error:
             raise error.at(operator, "") from None
         except (LookupError, TypeError, ValueError):

@@ -1,0 +1,314 @@
+"""Exported state as Arrow tables and Python values.
+
+A native operator of the same kind, without the user's functions, imports the exports and returns its rows. So nothing
+here knows how state is laid out in bytes. Python values are unpickled only if the caller says that the exports are
+trusted.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, is_dataclass
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rayelastic import _native
+from rayelastic.compile import Flags
+from rayelastic.errors import DamagedError, ErrorCode, StateError
+from rayelastic.graph.records.forms import plain_form
+from rayelastic.graph.records.from_arrow import reader_of
+from rayelastic.graph.records.schema import Schema, generated_type, laid_out
+from rayelastic.runtime.operators.native_schema import native_schema
+from rayelastic.runtime.operators.timed import native_join
+from rayelastic.runtime.state.descriptor import StateDescriptor, StateKindOf
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pyarrow as pa
+
+__all__ = ["pairs_of", "state_of", "table_of"]
+
+SIDE = "side"
+DAMAGED = "Use an earlier snapshot"
+PICKLED = (StateKindOf.VALUE, StateKindOf.TIMERS)  # by key
+
+
+class _Rows(NamedTuple):
+    """State as columns, the key fields first."""
+
+    names: list[str]
+    columns: list[pa.ChunkedArray]
+    pickled: list[bytes]  # the value of each key, if these are Python values
+
+
+def table_of(chunks: Iterable[bytes], descriptor: StateDescriptor, *, trusted: bool) -> pa.Table:
+    """Return the state in exports of an operator; `rel.read_snapshot` has the columns.
+
+    Args:
+        chunks: The exports.
+        descriptor: Of the state.
+        trusted: Whether Python values in them may be unpickled.
+
+    Raises:
+        StateError: A chunk is damaged, holds Python values of an unknown class, or isn't trusted.
+    """
+    import pyarrow as pa
+
+    if descriptor.kind in (StateKindOf.OBJECT, StateKindOf.HOLDING):
+        objects = _objects(_whole(chunks), trusted=trusted)
+        if descriptor.kind is StateKindOf.HOLDING:
+            return _holding_table(objects, descriptor)
+        title, values = _values(objects)
+        return pa.table([values], [title])
+    names, columns, pickled = _rows(chunks, descriptor)
+    if descriptor.kind not in PICKLED:
+        return pa.table(columns, names)
+    objects = _objects(pickled, trusted=trusted)
+    if descriptor.kind is StateKindOf.VALUE:
+        title, values = _values(objects)
+        return pa.table([*columns, values], [*names, title])
+    timers = pa.array([sorted(kept.timers) for kept in objects], pa.list_(pa.int64()))
+    title, values = _values([kept.state for kept in objects])
+    return pa.table([*columns, values, timers], [*names, title, "timers"])
+
+
+def pairs_of(chunks: Sequence[bytes], descriptor: StateDescriptor) -> Iterator[tuple[Any, Any]]:
+    """Yield each key with its state, as Python values; the exports are of our own job.
+
+    A key of one field is its value, another one a tuple. The state of records and aggregates is a tuple with the names
+    of their fields, that of operators with timers the user's own state.
+    """
+    keys, is_record = descriptor.key_names, descriptor.kind is StateKindOf.RECORD
+    _, columns, pickled = _rows(chunks, descriptor)
+    kept = [column for column in descriptor.values if is_record or column[0] not in keys]
+    texts = [text for _, text, _ in (*descriptor.keys, *kept)]
+    listed = [_python_values(column, text) for column, text in zip(columns, texts, strict=True)]
+    if descriptor.kind in PICKLED:
+        objects = _objects(pickled, trusted=True)
+        values = [one.state for one in objects] if descriptor.kind is StateKindOf.TIMERS else objects
+    else:
+        values = list(map(laid_out("State", kept).tuple_type, *listed[len(keys) :]))
+    for number, value in enumerate(values):
+        key = tuple(column[number] for column in listed[: len(keys)])
+        yield (key[0] if len(key) == 1 else key), value
+
+
+# --- native operators -------------------------------------------------------------------------------------------------
+
+
+def state_of(descriptor: StateDescriptor) -> _native.KeyedState:
+    """Return the empty state of an operator without the user's functions, which imports exports of such state."""
+    d = descriptor
+    if d.kind in PICKLED or d.kind is StateKindOf.RECORD:
+        times = [(d.ttl[1], "l", False)] if d.ttl[1] and d.ttl[1] not in d.key_names else []
+        schema = native_schema(laid_out("Key", [*d.keys, *times]))
+        if d.kind in PICKLED:
+            return _native.KeyedState.objects(schema, d.key_names, dict, d.ttl, unpickles=False)
+        initial = bytes(d.value_schema.record_size)
+        return _native.KeyedState(schema, d.key_names, native_schema(d.value_schema), initial, d.ttl)
+    state = _operator(d).state
+    assert state is not None
+    return state
+
+
+def _operator(descriptor: StateDescriptor) -> _native.Operator:
+    d = descriptor
+    if not d.arguments and d.kind in (StateKindOf.JOIN, StateKindOf.PATTERN, StateKindOf.MERGE):
+        raise StateError(
+            "its snapshot is of an earlier version, which didn't save how to show this state",
+            hint="Restore it with a job, and read a snapshot of that job",
+            code=ErrorCode.OLDER_VERSION,
+        )
+    match d.kind:
+        case StateKindOf.AGGREGATE:
+            schemas = native_schema(d.left_schema), native_schema(d.value_schema)
+            return _native.Operator.aggregate("state", *schemas, d.key_names, list(d.aggregates), "final", d.ttl)
+        case StateKindOf.WINDOW:
+            assert d.window is not None
+            window = d.window._replace(rest=not d.ttl[0])  # also incomplete windows by count
+            takes, gives = native_schema(d.left_schema), native_schema(d.value_schema)
+            return _native.Operator.window(
+                "state", takes, gives, d.key_names, *window[:7], window.times, list(d.aggregates), ttl=d.ttl
+            )
+        case StateKindOf.JOIN:
+            output = laid_out("Output", [(name, text, True) for name, text, _ in d.takes])
+            arguments = {**d.arguments, "right_fields": []}
+            return native_join("state", d.left_schema, d.value_schema, output, arguments, d.ttl)
+        case StateKindOf.PATTERN:
+            marks = _native.Operator.python(
+                "state", list, native_schema(d.value_schema), native_schema(Schema.of(int)), flags=Flags.ONE_TO_ONE
+            )
+            arguments = {**d.arguments, "steps": list(map(tuple, d.arguments["steps"]))}
+            keys = native_schema(d.key_schema)
+            return _native.Operator.pattern(marks, keys, d.key_names, fields=[], outer=False, **arguments)
+        case StateKindOf.MERGE:
+            return _native.Operator.merge("state", native_schema(d.value_schema), len(d.flags), **d.arguments)
+        case _:
+            return _native.Operator.delay("state", native_schema(d.value_schema), 0.0, 1)
+
+
+def _import(state: _native.KeyedState, chunks: Iterable[bytes]) -> None:
+    try:
+        for chunk in chunks:
+            state.import_(chunk)
+    except _native.StateError as error:
+        raise DamagedError(f"{error}", hint=DAMAGED) from None
+
+
+def _whole(chunks: Iterable[bytes]) -> list[bytes]:
+    """Return the pickled state of objects without keys."""
+    pickled: list[bytes] = []
+    _import(_native.KeyedState.object(bytes, pickled.append), chunks)
+    return pickled
+
+
+def _rows(chunks: Iterable[bytes], descriptor: StateDescriptor) -> _Rows:
+    import pyarrow as pa
+
+    d, keys = descriptor, descriptor.key_names
+    if d.kind in (StateKindOf.AGGREGATE, StateKindOf.WINDOW):
+        results = _results(chunks, d)
+        return _Rows(results.column_names, results.columns, [])
+    state = state_of(d)
+    _import(state, chunks)
+    texts = [text for _, text, _ in d.values]
+    names = [name for name, _, _ in d.values]
+    match d.kind:
+        case StateKindOf.RECORD:
+            columns = _columns(state, [*(text for _, text, _ in d.keys), *texts])
+            return _Rows([*keys, *_beside(keys, names, "state")], columns, [])
+        case StateKindOf.JOIN:
+            lefts = [SIDE, *(name for name, _, _ in d.takes)]
+            columns = _columns(state, ["u", *(text for _, text, _ in d.takes), *texts])
+            return _Rows([*lefts, *_beside(lefts, names, "right")], columns, [])
+        case StateKindOf.PATTERN:
+            about = ["sequence", "step", "until"]
+            return _Rows([*about, *_beside(about, names)], _columns(state, ["l", "u", "l", *texts]), [])
+        case StateKindOf.DELAY:
+            return _Rows(["due_in", *_beside(["due_in"], names)], _columns(state, ["tDu", *texts]), [])
+        case StateKindOf.MERGE:
+            ports, *columns = _columns(state, ["l", *texts])
+            inputs = pa.chunked_array([pa.array(d.flags, pa.string()).take(one) for one in ports.chunks], pa.string())
+            return _Rows(["input", *_beside(["input"], names)], [inputs, *columns], [])
+        case _:
+            return _Rows(keys, _columns(state, [text for _, text, _ in d.keys]), state.values())
+
+
+def _columns(state: _native.KeyedState, texts: Sequence[str]) -> list[pa.ChunkedArray]:
+    """Return the rows of a state, whose fields have such types, as columns."""
+    import pyarrow as pa
+
+    schema = laid_out("Rows", [(f"column{number}", text, True) for number, text in enumerate(texts)])
+    try:
+        batches = state.to_arrow(native_schema(schema))
+    except (RuntimeError, ValueError) as error:
+        raise DamagedError(f"{error}", hint=DAMAGED) from None
+    if not texts:  # pyarrow doesn't count rows without columns
+        return []
+    return list(pa.Table.from_batches(batches, schema.to_arrow()).columns)
+
+
+def _beside(names: Sequence[str], fields: Sequence[str], prefix: str = "tuple") -> list[str]:
+    """Return names of fields that differ from those of other columns."""
+    return [name if name not in names else f"{prefix}_{name}" for name in fields]
+
+
+def _results(chunks: Iterable[bytes], descriptor: StateDescriptor) -> pa.Table:
+    """Return what aggregates, or open windows, would emit now."""
+    final = _operator(descriptor)
+    assert final.state is not None
+    _import(final.state, chunks)
+    feeder = _native.ArrowFeeder(native_schema(descriptor.left_schema))
+    feeder.finish()
+    source = _native.Operator.arrow_source("nothing", native_schema(descriptor.left_schema), feeder)
+    return _output([source, final], descriptor.value_schema)
+
+
+def _output(operators: Sequence[_native.Operator], schema: Schema) -> pa.Table:
+    """Return the output of a chain of operators, of which the first is a source.
+
+    Args:
+        operators: Native operators.
+        schema: The schema of the last one's output.
+
+    Raises:
+        StateError: One has failed.
+    """
+    import pyarrow as pa
+
+    batches: list[pa.RecordBatch] = []
+    scheduler = _native.Scheduler()
+    sink = _native.Operator.arrow_sink("results", native_schema(schema), batches.append)
+    for one, other in pairwise([scheduler.add(operator) for operator in (*operators, sink)]):
+        scheduler.connect(one, other)
+    scheduler.start(1)
+    scheduler.wait()
+    failure = scheduler.failure()
+    scheduler.stop()
+    if failure is not None:
+        raise DamagedError(f"its content is invalid: {failure.message}", hint=DAMAGED)
+    return pa.Table.from_batches(batches, schema.to_arrow())
+
+
+def _holding_table(states: Sequence[Any], descriptor: StateDescriptor) -> pa.Table:
+    """Return the state of a switch or gate, what it is set to and the tuples that wait, as one row."""
+    import pyarrow as pa
+
+    schema = descriptor.value_schema
+    (setting,) = descriptor.flags
+    waiting = [one for _, tuples in states for one in tuples]
+    never_waits = Flags.SOURCE | Flags.NEEDS_TOKEN
+    source = _native.Operator.python("waiting", lambda: iter(waiting), None, native_schema(schema), flags=never_waits)
+    rows = _output([source], schema).combine_chunks().to_struct_array().combine_chunks()
+    ends = [0, *accumulate(len(tuples) for _, tuples in states)]
+    lists = pa.ListArray.from_arrays(pa.array(ends, pa.int32()), rows)
+    return pa.table([pa.array([set_to for set_to, _ in states]), lists], [setting, "waiting"])
+
+
+# --- Python values ----------------------------------------------------------------------------------------------------
+
+
+def _python_values(column: Any, text: str) -> list[Any]:
+    """Return the values of a column; of enums with a known class, their members."""
+    reader: Callable[[Any], Any] | None = reader_of(plain_form(text), generated_type)
+    values: list[Any] = column.to_pylist()
+    return values if reader is None else [reader(value) for value in values]
+
+
+def _objects(pickled: Sequence[bytes], *, trusted: bool) -> list[Any]:
+    if pickled and not trusted:
+        raise StateError(
+            "it holds pickled Python values, which are read from signed snapshots only",
+            hint="Pass the key with which it was written, as rel.Snapshot(folder, key=...)",
+            code=ErrorCode.UNSIGNED_VALUES,
+        )
+    return [_unpickled(data) for data in pickled]
+
+
+def _unpickled(data: bytes) -> Any:
+    try:
+        return pickle.loads(data)  # noqa: S301  (signed, or of our own job: the caller says so)
+    except Exception as error:  # an unknown or changed class may raise anything
+        raise StateError(
+            f"a value of it can't be loaded here: {type(error).__name__}: {error}",
+            hint="Make the classes of its state importable here",
+            code=ErrorCode.MISSING_MODULE,
+        ) from None
+
+
+def _values(objects: Sequence[Any]) -> tuple[str, pa.Array]:
+    """Return a column of Python values; it has another name if they are shown as Python writes them."""
+    import pyarrow as pa
+
+    try:
+        return "value", pa.array([_plain(value) for value in objects])
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
+        return "value_as_text", pa.array([repr(value) for value in objects], pa.string())
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "_asdict"):
+        return value._asdict()
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
