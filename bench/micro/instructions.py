@@ -17,7 +17,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bench.micro.row import Row, settings
+from bench.harness import Row, settings
 
 PROGRAM = Path(__file__).resolve().parents[2] / "build" / "bench" / "bench_steps"
 NEEDED = ("valgrind", "objdump", "addr2line")

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import rayelastic as rel
-from bench.micro.row import Row, settings
+from bench.harness import Row, settings
 from bench.peers.works.word_count import write_input
 
 BLOCK = 50_000  # sentences that are drawn; the file repeats them

@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 import rayelastic as rel
-from bench.micro.row import Row, settings
+from bench.harness import Row, settings
 from rayelastic.compile import Compiler
 from rayelastic.compile.cache.loader import engine_symbols, load_image, register_symbols
 from rayelastic.graph.records.schema import Schema

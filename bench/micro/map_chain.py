@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 
 import rayelastic as rel
-from bench.micro.row import Row, settings
+from bench.harness import Row, settings
 from rayelastic.compile import Compiler, OperatorCode
 from rayelastic.compile.cache.loader import load_image, register_symbols
 from rayelastic.graph.records.schema import Schema

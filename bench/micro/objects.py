@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import rayelastic as rel
-from bench.micro.row import Row, settings
+from bench.harness import Row, settings
 
 FUNCTIONS = ("a", "b", "c")
 QUIET = rel.JobConfig(threads=rel.Threads(model="manual"), elasticity="off")

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 import rayelastic as rel
-from bench.micro.row import Row, settings
+from bench.harness import Row, settings
 from rayelastic.topologies import pipeline
 
 ALONE = rel.JobConfig(threads=rel.Threads(count=1, model="manual"), elasticity="off")

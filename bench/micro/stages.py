@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import rayelastic as rel
-from bench.micro.row import Row, settings
+from bench.harness import Row, settings
 from rayelastic.topologies.multiplications import multiply, numbered
 
 Stage = Callable[[rel.Stream], rel.Stream]

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 import rayelastic as rel
-from bench.micro.row import Row, settings
+from bench.harness import Row, settings
 from rayelastic import testing
 
 PATIENCE = 120.0  # seconds

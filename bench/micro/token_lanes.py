@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bench.micro.row import Row, settings
+from bench.harness import Row, settings
 from rayelastic import _native
 from rayelastic.compile.code.operator_code import Flags
 from rayelastic.compile.lanes.python_lane import per_run

@@ -15,7 +15,7 @@ from typing import Any
 import rayelastic as rel
 from bench.elastic.graphs import ENDLESS, Value
 from bench.elastic.live import Live, Setting
-from bench.micro.row import Row, settings
+from bench.harness import Row, settings
 from rayelastic.plan.settings.elasticity import THREAD_PERIOD
 
 

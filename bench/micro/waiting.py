@@ -12,7 +12,7 @@ import asyncio
 import time
 
 import rayelastic as rel
-from bench.micro.row import Row, settings
+from bench.harness import Row, settings
 from examples.ported.http_enrichment import beside_service, build
 
 REQUESTS = 200

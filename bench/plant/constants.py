@@ -2,7 +2,6 @@
 
 Two engines are committed: this project's, from the measurements of `findings` sections 1 and 2, and that of the papers,
 whose constants are fitted to what the papers tell of its behaviour (there is no other source: labelled "fit").
-`calibration` replaces the first by what `bench/micro` measured.
 """
 
 from __future__ import annotations

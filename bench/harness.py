@@ -1,4 +1,4 @@
-"""One line of the benchmarks' table, as every program prints it: JSON, both sides with one value a round."""
+"""How benchmarks measure: sides that take turns, and rows of ours beside a limit with one value a round, as JSON."""
 
 from __future__ import annotations
 
@@ -66,6 +66,38 @@ class Row:
         if not self.ours or not self.limit:
             return None
         return statistics.median(of(*pair) for pair in zip(self.ours, self.limit, strict=True))
+
+
+def alternated(rounds: int, sides: Mapping[str, Callable[[], float]]) -> dict[str, list[float]]:
+    """Return what each side gave, round by round: they take turns, so that what disturbs a round meets all of them.
+
+    >>> alternated(2, {"ours": lambda: 1.0, "limit": lambda: 2.0})
+    {'ours': [1.0, 1.0], 'limit': [2.0, 2.0]}
+    """
+    found: dict[str, list[float]] = {name: [] for name in sides}
+    for _ in range(rounds):
+        for name, measure in sides.items():
+            found[name].append(measure())
+    return found
+
+
+def medians(found: Mapping[str, list[float]]) -> dict[str, float]:
+    """Return the median of each side."""
+    return {name: statistics.median(rounds) for name, rounds in found.items()}
+
+
+def compared(
+    key: str,
+    what: str,
+    unit: str,
+    rounds: int,
+    ours: Callable[[], float],
+    limit: Callable[[], float],
+    limit_what: str,
+) -> Row:
+    """Return the row of both sides, the limit first in each round."""
+    found = alternated(rounds, {"limit": limit, "ours": ours})
+    return Row(key, what, unit, found["ours"], found["limit"], limit_what)
 
 
 def settings(defaults: Mapping[str, float]) -> dict[str, float]:
