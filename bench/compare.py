@@ -20,7 +20,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from bench.micro.row import Row
+from bench.harness import Row
 from bench.micro.targets import TARGETS
 
 RESULTS = Path(__file__).resolve().parent / "results"

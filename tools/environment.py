@@ -132,7 +132,7 @@ def docs_step() -> Step | None:
 
 def extension_step() -> Step | None:
     native = [path for folder in ("include", "src", "bindings") for path in (ROOT / "native_sched" / folder).rglob("*")]
-    packages = [path for package in ("rayelastic", "topologies") for path in (ROOT / package).rglob("*.py")]
+    packages = [path for package in ("rayelastic", "papers", "topologies") for path in (ROOT / package).rglob("*.py")]
     inputs = [LOCK, ROOT / "pyproject.toml", ROOT / "native_sched" / "CMakeLists.txt", *native]
     stamp = Stamp("extension", inputs, packages)  # an editable install lists the modules that there are
     if stamp.valid():
@@ -144,7 +144,7 @@ def extension_step() -> Step | None:
             ["install", "--verbose", "--no-deps", "--no-build-isolation", "--editable", "."],
             Counter("compiled", 0, r"^\s*\[(\d+/\d+)\]"),
         )
-        compile_bytecode(ROOT, "rayelastic", "topologies")
+        compile_bytecode(ROOT, "rayelastic", "papers", "topologies")
         stamp.write()
 
     return "the package: native extension built, installed editable", act

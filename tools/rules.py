@@ -27,7 +27,7 @@ MACHINE = re.compile(
 UNFINISHED = re.compile(r"\b(?:TODO|FIXME|XXX)\b|raise NotImplementedError")
 SLEEP = re.compile(r"\b(?:time\.|asyncio\.)sleep\(|(?<![\w.])sleep\(|sleep_for\(|\busleep\(")
 CODE = {".py", ".pyi", ".h", ".hpp", ".cpp"}
-SHIPPED = ("rayelastic/", "native_sched/", "topologies/", "bench/")
+SHIPPED = ("rayelastic/", "native_sched/", "papers/", "topologies/", "bench/")
 
 
 def nothing_from_the_wire_is_unpickled(path: Path, text: str) -> Iterator[Finding]:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT_PAGES = {"README.md", "AGENTS.md", "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"}
-PYTHON = ("rayelastic/", "topologies/", "examples/")
+PYTHON = ("rayelastic/", "papers/", "topologies/", "examples/")
 NATIVE = ("native_sched/src/", "native_sched/include/", "rayelastic/web/assets/")  # not docstrings of bindings
 LONG_SENTENCE = 25
 LONG_PAGE = 1000

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import rayelastic as rel
 
-__all__ = ["KINDS", "Drawn", "drawn"]
+__all__ = ["ENDLESS", "KINDS", "Drawn", "Value", "drawn", "shaped"]
 
 SHAPES = ("pipeline", "fan", "join")
 SPECIALS = ("plain", "skewed", "filter", "flat_map", "keyed", "counted", "python", "payload", "paced")
@@ -64,6 +64,26 @@ def drawn(number: int, seed: int) -> Drawn:
     return Drawn(
         f"{shape} {special}", lambda: _Builder(shape, special, random.Random(seed * 1_000_003 + number)).topology
     )
+
+
+def shaped(shape: Sequence[Sequence[int]], flops: int, payload: int) -> rel.Topology:
+    """Return an endless topology of a shape of `topologies.shapes`, whose tuples go to all consumers.
+
+    Args:
+        shape: for each operator behind the source those that feed it; the last one is the sink.
+        flops: multiplications of each operator for a tuple.
+        payload: bytes of a tuple beside its number; 0: none.
+    """
+    topology = rel.Topology("shaped")
+    streams: list[rel.Stream] = [topology.source(rel.sequence(ENDLESS, payload), name="source")]
+    for number, (first, *others) in enumerate(shape, start=1):
+        stream = streams[first].union(*(streams[tail] for tail in others)) if others else streams[first]
+        if number == len(shape):
+            stream.sink(rel.count(), name="sink")
+        else:
+            kind = Loaded if payload else Value
+            streams.append(stream.map(multiplying(flops, bool(payload)), name=f"op{number}", schema=kind))
+    return topology
 
 
 def multiplying(count: int, loaded: bool) -> Callable[[Any], Any]:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import Self
+from unittest.mock import patch
 
 import rayelastic as rel
+from rayelastic import _native
 from rayelastic.job.control import LocalControl
 from rayelastic.job.preparing import prepare
+from rayelastic.plan.settings.threads import QUEUE_RECORDS
 from rayelastic.policy.element.pieces import OperatorGraph
 from rayelastic.runtime.element.host import InProcessHost
 from rayelastic.runtime.element.processing_element import ProcessingElement
@@ -43,13 +47,15 @@ class Live:
     Args:
         topology: an endless one.
         period: seconds between two decisions.
+        deep_copy: whether queues copy payloads, as the papers' engine does.
     """
 
-    def __init__(self, topology: rel.Topology, period: float) -> None:
+    def __init__(self, topology: rel.Topology, period: float, *, deep_copy: bool = False) -> None:
         spec = prepare(topology, rel.JobConfig(elasticity=rel.Elasticity(thread_period=period, remember=False)))
         host = InProcessHost()
         self._job = rel.Job(spec.name, LocalControl(Coordinator(spec, host)), topology)
-        self._job._start()
+        with patch.object(_native, "Scheduler", partial(_native.Scheduler, deep_copy=deep_copy)):
+            self._job._start()
         element = host.find_pes()[0].within(0.0)
         assert isinstance(element, ProcessingElement)
         assert element._running is not None
@@ -61,6 +67,11 @@ class Live:
         self.graph = OperatorGraph(list(self._ids), {name: operators[name].upstream for name in self._ids})
         self._passes: list[Adaptation] = []
 
+    @property
+    def movable(self) -> list[str]:
+        """Operators that may have a queue."""
+        return [name for name in self._ids if name not in self.sources]
+
     def __enter__(self) -> Self:
         return self
 
@@ -68,10 +79,12 @@ class Live:
         self._job.cancel()
         self._job.close()
 
-    def adapts(self, seconds: float) -> None:
-        """Let elasticity go on for so long."""
+    def adapts(self, seconds: float) -> list[Adaptation]:
+        """Let elasticity decide for so long; return all of its passes so far."""
+        self._element.pause_levels(False)
         time.sleep(seconds)
         self._take_passes()
+        return list(self._passes)
 
     def changes(self, periods: int) -> int:
         """Let it go on for so many periods; how many of them changed something."""
@@ -112,15 +125,22 @@ class Live:
             if of in (None, name)
         )
 
-    def rate(self, setting: Setting, seconds: float, of: str | None = None) -> float:
-        """Tuples/s over all operators, or of one, with that setting in force."""
-        models = {
-            number: "dynamic" if name in setting.queued else "manual"
-            for name, number in self._ids.items()
-            if name not in self.sources
-        }
-        self._scheduler.apply(setting.threads, models)
-        time.sleep(CHANGED)
+    def rate(self, setting: Setting | None, seconds: float, of: str | None = None, fill: float = 0.0) -> float:
+        """Tuples/s over all operators, or of one, with a setting in force.
+
+        Args:
+            setting: that is put into force; None: the present one.
+            seconds: that are measured.
+            of: the operator.
+            fill: seconds that queues may take to fill before that, at most.
+        """
+        if setting is not None:
+            models = {self._ids[name]: "dynamic" if name in setting.queued else "manual" for name in self.movable}
+            self._scheduler.apply(setting.threads, models)
+            time.sleep(CHANGED)
+            end, full = time.perf_counter() + fill, self.counted(of) + len(setting.queued) * QUEUE_RECORDS
+            while self.counted(of) < full and time.perf_counter() < end:
+                time.sleep(LOOK)
         before, started = self.counted(of), time.perf_counter()
         time.sleep(seconds)
         counted, took = self.counted(of) - before, time.perf_counter() - started

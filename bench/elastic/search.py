@@ -37,7 +37,7 @@ def best_static(live: Live, found: Setting, looks: int, seconds: float, draw: ra
         The best, and how many were looked at.
     """
     costs = live.costs(PROFILE)
-    movable = [name for name in live.graph.operators if name not in live.sources]
+    movable = live.movable
     seen: dict[Setting, float] = {}
 
     def look(setting: Setting) -> float:

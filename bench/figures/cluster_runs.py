@@ -6,6 +6,7 @@ from bench.plant.cluster.job import ClusterConstants, ClusterJob
 from bench.plant.cluster.paper import ENGINE, HOST
 from bench.plant.cluster.plant import ClusterPlant
 from bench.plant.cluster.run import ClusterSimulation, LoadScript
+from rayelastic.papers.joker import PaperAdaptation
 from rayelastic.policy.regions.actions import AdaptationDecision, Verdict
 from rayelastic.policy.regions.organic_adaptation import OrganicAdaptation
 from rayelastic.policy.regions.thresholds import OrganicThresholds
@@ -25,7 +26,8 @@ def play(
     """Run a job on the paper's host until its plan has long settled."""
     sources = [f"r{i}" for i, region in enumerate(job.regions) if not region.inputs]
     plant = ClusterPlant(job, [HOST], constants)
-    policy = OrganicAdaptation(variant, thresholds=thresholds)
+    paper = variant == "paper"
+    policy = PaperAdaptation(thresholds) if paper else OrganicAdaptation(thresholds=thresholds)
     script = load or (lambda _: dict.fromkeys(sources, SATURATING))
     simulation = ClusterSimulation(plant, policy, script, period=PERIOD, offered_known=load is not None)
     simulation.run(periods)

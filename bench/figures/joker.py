@@ -30,9 +30,9 @@ from bench.plant.cluster.paper import (
     two_region_job,
     word_count_job,
 )
+from bench.plant.cluster.pipelined_fission import FissionModel, PipelinedFission
 from bench.plant.cluster.plant import ClusterPlant
 from rayelastic.policy.regions.model import RegionModel
-from rayelastic.policy.regions.paper.pipelined_fission import FissionModel, PipelinedFission
 from rayelastic.policy.regions.thresholds import ActionOrder, OrganicThresholds
 
 ROOT = Path(__file__).resolve().parent.parent.parent

@@ -8,9 +8,9 @@ from bench.figures.drawing import curve
 from bench.figures.figure import Claim, Figure, Row
 from bench.figures.plants import making, ours, plant, settled
 from bench.plant.constants import XEON
+from bench.plant.fixed_configuration import FixedConfiguration
 from bench.plant.graph import pipeline
 from bench.plant.play import play
-from rayelastic.policy.element.fixed import FixedConfiguration
 
 OPERATORS = 100
 LEAST = 0.95  # of the best share; what is near it

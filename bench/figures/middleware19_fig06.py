@@ -16,12 +16,12 @@ from bench.figures.plants import converged, making, ours, plant, skewed
 from bench.plant.constants import ENGINE, PAPER_ENGINE, XEON
 from bench.plant.graph import pipeline
 from bench.plant.play import Journal, play
-from rayelastic.policy.element.decision import Controller
-from rayelastic.policy.element.paper.controller import (
+from rayelastic.papers.multi_level import (
     PaperMultiLevelElasticity,
     PaperMultiLevelThresholds,
     Satisfaction,
 )
+from rayelastic.policy.element.decision import Controller
 
 OPERATORS, PAYLOAD = 500, 1024
 PATIENCE = 60  # periods without a change after which a run counts as settled

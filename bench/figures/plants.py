@@ -8,14 +8,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from bench.plant.constants import PAPER_ENGINE, Machine, PerformanceConstants
+from bench.plant.fixed_configuration import FixedConfiguration
 from bench.plant.graph import PlantGraph
 from bench.plant.load_script import STEADY, LoadScript
 from bench.plant.plant import Plant, PlantSettings
 from bench.plant.play import Journal, play
+from rayelastic.papers.multi_level import PaperMultiLevelElasticity
+from rayelastic.papers.thread_count import ThreadCountElasticity
 from rayelastic.policy.element.decision import Controller
-from rayelastic.policy.element.fixed import FixedConfiguration
-from rayelastic.policy.element.multi_level import MultiLevelElasticity
-from rayelastic.policy.element.paper.thread_count import ThreadCountElasticity
+from rayelastic.policy.element.guided.controller import GuidedMultiLevelElasticity
 
 NOISE = 0.02  # of a period's throughput; the error bars of the papers' figures
 PERIOD = 5.0  # s; M08
@@ -63,14 +64,12 @@ def thread_count() -> Controller:
 
 def paper() -> Controller:
     """Middleware'19 as it is printed."""
-    return MultiLevelElasticity(variant="paper")
+    return PaperMultiLevelElasticity()
 
 
 def ours(graph: PlantGraph) -> Controller:
     """Return the default of this package."""
-    names = [operator.name for operator in graph.operators]
-    upstream = {names[at]: [names[s.tail] for s in streams] for at, streams in enumerate(graph.incoming)}
-    return MultiLevelElasticity(upstream=upstream)
+    return GuidedMultiLevelElasticity(graph.upstream)
 
 
 def converged(journal: Journal) -> float:

@@ -10,7 +10,7 @@ from bench.figures.plants import ours, plant
 from bench.plant.constants import POWER8, XEON, Machine
 from bench.plant.graph import PlantGraph, data_parallel, mixed, pipeline
 from bench.plant.play import Journal, play
-from rayelastic.policy.element.paper.thread_count import ThreadCountElasticity
+from rayelastic.papers.thread_count import ThreadCountElasticity
 
 PERIOD = 10.0  # s
 PERIODS = 100

@@ -12,18 +12,16 @@ import itertools
 import statistics
 import subprocess
 import sys
-import time
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import rayelastic as rel
+from bench.elastic.graphs import shaped
+from bench.elastic.live import Live
 from bench.figures.figure import Claim, Figure, Kind, Row
-from bench.figures.measured import graph_of, shapes
-from bench.figures.plants import ours
-from bench.figures.real import RealGraph, RealRun, elastic_loop
+from bench.figures.measured import SHAPES
 from rayelastic.plan.settings.elasticity import Algorithm
-from rayelastic.policy.element.decision import Controller
 from rayelastic.reasons import Code
-from rayelastic.runtime.loops.adaptation_loop import AdaptationLoop
 from rayelastic.runtime.values.adaptation import Adaptation
 
 FLOPS = 1000  # multiplications per tuple of each operator: two threads pay
@@ -35,6 +33,10 @@ COST = 0.01  # of the throughput
 WITHIN = 3  # periods
 BACK = 0.95  # of the throughput before
 LOAD_TIME = 15.0  # s that the other process works, and that it is then gone
+
+
+def job() -> rel.Topology:
+    return shaped(SHAPES["pipeline"], FLOPS, PAYLOAD)
 
 
 class InForce(NamedTuple):
@@ -70,45 +72,30 @@ class Reaction:
         return f"noticed in {self.noticed} periods, {what}, {self.throughput:,.0f} tuples/s"
 
 
-def cost(real: RealGraph, settling: float, rounds: int) -> list[float]:
-    """Throughput with the loop by that without, per round."""
-    controller: Controller = ours(real.graph)
-    with RealRun(real, threads=1) as run:
-        loop = _started(real, run, controller)
-        time.sleep(settling)
+def cost(settling: float, rounds: int) -> list[float]:
+    """Throughput with elasticity by that without, per round."""
+    with Live(job(), PERIOD) as live:
+        live.adapts(settling)
         ratios = []
         for _ in range(rounds):
-            with_loop = run.rate(WINDOW, fill=0.0)
-            loop.stop()
-            without = run.rate(WINDOW, fill=0.0)
-            loop = _started(real, run, controller)
-            ratios.append(with_loop / without)
-        loop.stop()
+            live.adapts(0.0)
+            with_elasticity = live.rate(None, WINDOW)
+            live.stop_adapting()
+            ratios.append(with_elasticity / live.rate(None, WINDOW))
     return ratios
 
 
-def _started(real: RealGraph, run: RealRun, controller: Controller) -> AdaptationLoop:
-    loop = elastic_loop(real, run, controller, PERIOD)
-    loop.start()
-    return loop
-
-
-def external_load(real: RealGraph, settling: float, seconds: float) -> tuple[list[Reaction], list[Adaptation]]:
+def external_load(settling: float, seconds: float) -> tuple[list[Reaction], list[Adaptation]]:
     """What happens when another process takes a CPU and when it gives it back; and all passes."""
-    with RealRun(real, threads=1) as run:
-        loop = _started(real, run, ours(real.graph))
-        time.sleep(settling)
-        marks = [len(loop.journal.since(0))]
+    with Live(job(), PERIOD) as live:
+        marks = [len(live.adapts(settling))]
         other = subprocess.Popen([sys.executable, "-c", "while True: pass"])
         try:
-            time.sleep(seconds)
+            marks.append(len(live.adapts(seconds)))
         finally:
             other.kill()
             other.wait()
-        marks.append(len(loop.journal.since(0)))
-        time.sleep(seconds)
-        loop.stop()
-        passes = list(loop.journal.since(0))
+        passes = live.adapts(seconds)
     return [_reaction(passes, start, end) for start, end in itertools.pairwise([*marks, len(passes)])], passes
 
 
@@ -128,11 +115,9 @@ def _in_force(one: Adaptation) -> InForce:
 
 def figure(small: bool) -> Figure:
     settling, rounds, seconds = (6.0, 2, 5.0) if small else (SETTLING, 10, LOAD_TIME)
-    graph = graph_of(shapes()["pipeline"], PAYLOAD)
-    real = RealGraph(graph, dict.fromkeys(range(1, len(graph.operators) - 1), FLOPS), PAYLOAD)
-    ratios = cost(real, settling, rounds)
+    ratios = cost(settling, rounds)
     lost = 1 - statistics.median(ratios)
-    (comes, goes), passes = external_load(real, settling, seconds)
+    (comes, goes), passes = external_load(settling, seconds)
     alone = statistics.median(one.observation.throughput for one in passes[len(passes) // 10 : int(settling / PERIOD)])
     claims = [
         Claim(

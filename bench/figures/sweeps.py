@@ -9,9 +9,9 @@ from bench.figures.drawing import curve
 from bench.figures.figure import Row
 from bench.figures.plants import plant, settled, thread_count
 from bench.plant.constants import Machine
+from bench.plant.fixed_configuration import FixedConfiguration
 from bench.plant.graph import PlantGraph
 from bench.plant.play import play
-from rayelastic.policy.element.fixed import FixedConfiguration
 
 LEVELS = (2, 4, 8, 10, 12, 16, 20, 24, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 184)
 ELASTIC_PERIODS = 60

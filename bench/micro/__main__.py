@@ -18,7 +18,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from bench.micro.row import Row
+from bench.harness import Row
 from bench.micro.targets import TARGETS
 from bench.provenance import load_average, machine_of
 

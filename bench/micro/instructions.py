@@ -17,7 +17,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bench.micro.row import Row, settings
+from bench.harness import Row, settings
 
 PROGRAM = Path(__file__).resolve().parents[2] / "build" / "bench" / "bench_steps"
 NEEDED = ("valgrind", "objdump", "addr2line")
@@ -43,14 +43,14 @@ class Counts:
 
 
 def main() -> None:
-    given = settings({"operators": 100, "tuples": 20_000})
+    given = settings(operators=100, tuples=20_000)
     if missing := [name for name in NEEDED if shutil.which(name) is None]:
         what = f"instructions of a run: {' and '.join(missing)} not installed"
         Row("instructions", what, "", [], []).print()
         return
     locked = locked_addresses()
     for name, (shown, case) in CASES.items():
-        counts = counted([f"{word}={int(given[word])}" for word in ("operators", "tuples")] + case.split(), locked)
+        counts = counted([f"{word}={given[word]}" for word in ("operators", "tuples")] + case.split(), locked)
         total = counts.locked.total()
         shared = sum(count for function, count in counts.locked.items() if function.startswith("FreePorts"))
         where = f"free list, shared by all, {shared / counts.runs:.3f}; " + ", ".join(

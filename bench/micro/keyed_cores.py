@@ -15,11 +15,12 @@ import random
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import rayelastic as rel
-from bench.micro.row import Row, settings
+from bench.harness import Row, compared, seconds, settings
 from bench.peers.works.word_count import write_input
 
 BLOCK = 50_000  # sentences that are drawn; the file repeats them
@@ -67,24 +68,20 @@ def key_count() -> rel.Topology:
     return topology
 
 
-def seconds_of(tuples: int, *, keyed: bool) -> float:
-    """How long one thread counts, by key or all."""
+def ns_of(tuples: int, *, keyed: bool) -> float:
+    """How long one thread counts a tuple, by key or of all."""
     topology = rel.Topology("key_cost")
     keys = topology.source(rel.sequence(tuples), name="numbers").map(by_key, name="key", schema=Keyed)
     counted = keys.key_by("key").aggregate(name="counts", n=rel.count()) if keyed else keys
     counted.sink(rel.count(), name="out")
-    began = time.perf_counter()
-    rel.run(topology, ALONE)
-    return time.perf_counter() - began
+    return 1e9 * seconds(lambda: rel.run(topology, ALONE)) / tuples
 
 
 def cost_of_keys(tuples: int, rounds: int) -> Row:
-    by_keys, all_of_them = [], []
-    for _ in range(rounds + 1):  # the first one compiles
-        all_of_them.append(1e9 * seconds_of(tuples, keyed=False) / tuples)
-        by_keys.append(1e9 * seconds_of(tuples, keyed=True) / tuples)
     what = f"count by {KEYS:,} keys, one thread"
-    return Row("keyed.count", what, "ns/tuple", by_keys[1:], all_of_them[1:], "a count of all")
+    every, keyed = partial(ns_of, tuples, keyed=False), partial(ns_of, tuples, keyed=True)
+    every(), keyed()  # compile
+    return compared("keyed.count", what, "ns/tuple", rounds, keyed, every, "a count of all")
 
 
 def rate(
@@ -121,19 +118,20 @@ def write_words(path: Path, megabytes: int) -> None:
 
 
 def main() -> None:
-    options = settings({"megabytes": 200, "rounds": 3, "seconds": 4, "after": 2, "tuples": 20_000_000})
-    cost_of_keys(int(options["tuples"]), int(options["rounds"])).print()
+    options = settings(megabytes=200, rounds=3, seconds=4.0, after=2.0, tuples=20_000_000)
+    cost_of_keys(options["tuples"], options["rounds"]).print()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "words.txt"
-        write_words(path, int(options["megabytes"]))
+        write_words(path, options["megabytes"])
         works: dict[str, Callable[[], rel.Topology]] = {"words": lambda: word_count(path), "numbers": key_count}
+        whats = {"words": "word count of a file", "numbers": f"count by {KEYS:,} keys"}
         for name, build in works.items():
-            ours, alone = [], []
-            for _ in range(int(options["rounds"])):
-                alone.append(rate(build(), ALONE, options["after"], options["seconds"]))
-                ours.append(rate(build(), DEFAULTS, options["after"], options["seconds"]))
-            what = {"words": "word count of a file", "numbers": f"count by {KEYS:,} keys"}[name]
-            Row(f"keyed.{name}", f"{what}, defaults", "tuples/s", ours, alone, "one thread").print()
+
+            def measured(config: rel.JobConfig, build: Callable[[], rel.Topology] = build) -> Callable[[], float]:
+                return lambda: rate(build(), config, options["after"], options["seconds"])
+
+            what, sides = f"{whats[name]}, defaults", (measured(DEFAULTS), measured(ALONE))
+            compared(f"keyed.{name}", what, "tuples/s", options["rounds"], *sides, "one thread").print()
 
 
 if __name__ == "__main__":

@@ -11,10 +11,6 @@ from __future__ import annotations
 
 import ctypes
 import re
-import struct
-import subprocess
-import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,33 +19,13 @@ import numpy as np
 import pyarrow as pa
 
 import rayelastic as rel
-from bench.micro.row import Row, settings
-from rayelastic.compile import Compiler
-from rayelastic.compile.cache.loader import engine_symbols, load_image, register_symbols
+from bench.harness import Row, alternated, processor_time, settings
+from bench.micro.machine_code import RUN_RECORDS, VIEW_BYTES, address_of, driver, text_of, views_of
+from rayelastic.compile.cache.loader import engine_symbols, register_symbols
 from rayelastic.graph.records.schema import Schema
-from rayelastic.graph.spec.operator_spec import FunctionRequest, Lane, OperatorKind
+from rayelastic.graph.spec.operator_spec import OperatorKind
 
 LOG = Path(__file__).resolve().parents[3] / "shared" / "data" / "OpenSSH_2k.log"
-RUN_RECORDS = 256
-RECORD_BYTES = 16
-
-DRIVER = """
-#include <stdint.h>
-#include <string.h>
-typedef int64_t (*process)(const void *, int64_t, void *, int64_t, void *, void *);
-
-int64_t passes(process function, const char *records, int64_t n, char *out) {
-  char kept[256 * 16];
-  int64_t done = 0;
-  for (int64_t at = 0; at < n; at += 256) {
-    const int64_t made = function(records + at * 16, n - at < 256 ? n - at : 256, kept, 256, 0, 0);
-    if (made < 0) return made;
-    if (out) memcpy(out + done * 16, kept, (size_t)made * 16);
-    done += made;
-  }
-  return done;
-}
-"""
 
 
 class Line(NamedTuple):
@@ -89,108 +65,77 @@ def fields_of(t: Line) -> bool:
     return number % 2 == 0 and "from " in parts[5]
 
 
-def records_of(lines: list[bytes], repeats: int) -> tuple[Any, Any]:
-    """String views of the lines, repeated, and the memory that they point into."""
-    text = b"".join(lines) + bytes(8)
-    block = ctypes.create_string_buffer(text, len(text))
-    views, at = bytearray(), ctypes.addressof(block)
-    for line in lines:
-        if len(line) <= 12:
-            views += struct.pack("<I12s", len(line), line)
-        else:
-            views += struct.pack("<I4sQ", len(line), line[:4], at)
-        at += len(line)
-    return np.tile(np.frombuffer(bytes(views), dtype=np.uint8), repeats), block
-
-
-def processor_time(work: Callable[[], Any]) -> float:
-    started = time.process_time()
-    work()
-    return time.process_time() - started
+FUNCTIONS: tuple[tuple[str, str, Callable[..., Any]], ...] = (
+    ("filter", "find, slice, startswith", is_break_in),
+    ("fields", "split, partition, int", fields_of),
+    ("pattern", "regular expression", by_pattern),
+)
 
 
 def main() -> None:
-    options = settings({"lines": 2_000_000, "rounds": 5})
-    count, rounds = int(options["lines"]), int(options["rounds"])
+    options = settings(lines=2_000_000, rounds=5)
     lines = LOG.read_bytes().splitlines()
-    repeats = max(1, count // len(lines))
+    repeats = max(1, options["lines"] // len(lines))
     texts = [line.decode() for line in lines]
-    total = repeats * len(lines)
-    records, block = records_of(lines, repeats)
+    records, block = views_of(lines, repeats)
     table = pa.table({"line": pa.array(texts * repeats, pa.string_view())})
     register_symbols(engine_symbols())
-    with tempfile.TemporaryDirectory() as folder:
-        source, library = Path(folder) / "driver.c", Path(folder) / "driver.so"
-        source.write_text(DRIVER)
-        subprocess.run(["gcc", "-O2", "-shared", "-fPIC", "-o", str(library), str(source)], check=True)
-        passes = ctypes.CDLL(str(library)).passes
-        passes.restype = ctypes.c_int64
-        for key, function in (("filter", is_break_in), ("fields", fields_of), ("pattern", by_pattern)):
-            measure(key, function, passes, records, total, texts, table, rounds)
+    loops = driver()
+    for key, what, function in FUNCTIONS:
+        measure(key, what, function, loops, records, texts, table, options["rounds"])
     assert block
 
 
 def measure(
     key: str,
+    what: str,
     function: Callable[..., Any],
-    passes: Any,
+    loops: ctypes.CDLL,
     records: Any,
-    total: int,
     texts: list[str],
     table: pa.Table,
     rounds: int,
 ) -> None:
     """Rows of one function, after its result was compared with CPython's."""
-    schema = Schema.of(Line)
-    request = FunctionRequest(function.__name__, OperatorKind.FILTER, function, schema, lane=Lane.COMPILED)
-    code = Compiler().compile(request)
-    assert code.machine is not None
-    _, address = load_image(code.machine)
-    wanted = [text for text in texts if function(Line(text))]
+    total = table.num_rows
     repeats = total // len(texts)
-    kept = np.zeros(max(1, len(wanted)) * repeats * RECORD_BYTES, dtype=np.uint8)
-    process, start = ctypes.c_void_p(address), ctypes.c_void_p(records.ctypes.data)
+    process = ctypes.c_void_p(address_of(function, OperatorKind.FILTER, Schema.of(Line)))
+    wanted = [text for text in texts if function(Line(text))]
+    passed = np.zeros(max(1, len(wanted)) * repeats * VIEW_BYTES, dtype=np.uint8)
+    run = np.zeros(RUN_RECORDS * VIEW_BYTES, dtype=np.uint8)
 
     def call(out: Any) -> int:
-        made: int = passes(process, start, ctypes.c_int64(total), out)
-        return made
+        arrays = (ctypes.c_void_p(array.ctypes.data) for array in (records, run))
+        first, second = arrays
+        rows: int = loops.passes(process, first, ctypes.c_int64(total), ctypes.c_int64(VIEW_BYTES), second, None, out)
+        return rows
 
-    assert call(ctypes.c_void_p(kept.ctypes.data)) == len(wanted) * repeats
-    given = kept.reshape(-1, RECORD_BYTES)[: len(wanted)]
-    assert [text_of(bytes(view)) for view in given] == wanted, "compiled code keeps other lines than CPython"
-    topology = rel.Topology(f"log_{key}")
-    topology.source(rel.arrow(table, Line), name="lines").filter(function, name=key, lane="compiled").sink(
-        rel.count(), name="out"
-    )
-    config = rel.JobConfig(threads=rel.Threads(count=1, model="manual"))
-    assert rel.run(topology, config)["out"] == len(wanted) * repeats
-    empty = rel.Topology(f"log_{key}_source")
+    assert call(ctypes.c_void_p(passed.ctypes.data)) == len(wanted) * repeats
+    first_views = passed.reshape(-1, VIEW_BYTES)[: len(wanted)]
+    assert [text_of(bytes(view)) for view in first_views] == wanted, "compiled code keeps other lines than CPython"
+    whole, empty = (rel.Topology(f"log_{key}{name}") for name in ("", "_source"))
+    lines = whole.source(rel.arrow(table, Line), name="lines")
+    lines.filter(function, name=key, lane="compiled").sink(rel.count(), name="out")
     empty.source(rel.arrow(table, Line), name="lines").sink(rel.count(), name="out")
-
+    config = rel.JobConfig(threads=rel.Threads(count=1, model="manual"))
+    assert rel.run(whole, config)["out"] == len(wanted) * repeats
     few = [Line(text) for text in texts]
-    ours, limit, engine, plain = [], [], [], []
-    for _ in range(rounds):
-        seconds = processor_time(lambda: call(None))
-        python = processor_time(lambda: [t for t in few if function(t)])
-        source_only = processor_time(lambda: rel.run(empty, config))
-        whole = processor_time(lambda: rel.run(topology, config))
-        ours.append(total / seconds / 1e6)
-        limit.append(len(few) / python / 1e6)
-        engine.append(total / whole / 1e6)
-        plain.append(total / source_only / 1e6)
-    what = {"filter": "find, slice, startswith", "fields": "split, partition, int", "pattern": "regular expression"}[
-        key
-    ]
-    Row(f"log.{key}", f"filter of log lines by {what}", "M lines/s", ours, limit, "CPython").print()
-    Row(f"log.{key}.engine", "  the same in the engine, reading included", "M lines/s", engine, plain, "source").print()
 
+    def rate(count: int, work: Callable[[], object]) -> Callable[[], float]:
+        return lambda: count / processor_time(work) / 1e6
 
-def text_of(view: bytes) -> str:
-    """Return the text of a string view."""
-    (size,) = struct.unpack_from("<I", view)
-    if size <= 12:
-        return view[4 : 4 + size].decode()
-    return ctypes.string_at(struct.unpack_from("<Q", view, 8)[0], size).decode()
+    found = alternated(
+        rounds,
+        {
+            "ours": rate(total, lambda: call(None)),
+            "CPython": rate(len(few), lambda: [t for t in few if function(t)]),
+            "source": rate(total, lambda: rel.run(empty, config)),
+            "engine": rate(total, lambda: rel.run(whole, config)),
+        },
+    )
+    unit, reading = "M lines/s", "  the same in the engine, reading included"
+    Row(f"log.{key}", f"filter of log lines by {what}", unit, found["ours"], found["CPython"], "CPython").print()
+    Row(f"log.{key}.engine", reading, unit, found["engine"], found["source"], "source").print()
 
 
 if __name__ == "__main__":

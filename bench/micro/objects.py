@@ -11,10 +11,11 @@ from __future__ import annotations
 import pickle
 import time
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import rayelastic as rel
-from bench.micro.row import Row, settings
+from bench.harness import compared, settings
 
 FUNCTIONS = ("a", "b", "c")
 QUIET = rel.JobConfig(threads=rel.Threads(model="manual"), elasticity="off")
@@ -59,16 +60,15 @@ def limit(held: object, count: int) -> float:
 
 
 def main() -> None:
-    given = settings({"megabytes": 1, "objects": 200, "small": 40_000, "rounds": 5})
-    rounds = range(int(given["rounds"]))
+    given = settings(megabytes=1.0, objects=200, small=40_000, rounds=5)
     large = bytearray(int(given["megabytes"] * (1 << 20)))
     ours({}, 1)
     for key, what, held, count in (
-        ("objects", f"a bytearray of {given['megabytes']:g} MB through three functions", large, int(given["objects"])),
-        ("objects.small", "a small dict through three functions", {"a": 1, "b": [1, 2]}, int(given["small"])),
+        ("objects", f"a bytearray of {given['megabytes']:g} MB through three functions", large, given["objects"]),
+        ("objects.small", "a small dict through three functions", {"a": 1, "b": [1, 2]}, given["small"]),
     ):
-        turns = [(ours(held, count), limit(held, count)) for _ in rounds]
-        Row(key, what, "us", [one for one, _ in turns], [other for _, other in turns], "pickles alone").print()
+        sides = (partial(ours, held, count), partial(limit, held, count))
+        compared(key, what, "us", given["rounds"], *sides, "pickles alone").print()
 
 
 if __name__ == "__main__":

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import os
 import tempfile
-import time
 from pathlib import Path
 
 import rayelastic as rel
-from bench.micro.row import Row, settings
+from bench.harness import Row, seconds, settings
 from rayelastic.topologies import pipeline
 
 ALONE = rel.JobConfig(threads=rel.Threads(count=1, model="manual"), elasticity="off")
@@ -23,15 +22,11 @@ ALONE = rel.JobConfig(threads=rel.Threads(count=1, model="manual"), elasticity="
 def rate(options: dict[str, int], config: rel.JobConfig) -> float:
     """Tuples/s from start to end."""
     topology = pipeline.build(options["operators"], flops=options["flops"], tuples=options["tuples"])
-    began = time.perf_counter()
-    rel.run(topology, config)
-    return options["tuples"] / (time.perf_counter() - began)
+    return options["tuples"] / seconds(lambda: rel.run(topology, config))
 
 
 def main() -> None:
-    options = {
-        name: int(v) for name, v in settings({"tuples": 300_000, "operators": 20, "flops": 300, "rounds": 5}).items()
-    }
+    options = settings(tuples=300_000, operators=20, flops=300, rounds=5)
     alone, forgetful, first, again = [], [], [], []
     rate(options, ALONE)  # compiles
     for _ in range(options["rounds"]):

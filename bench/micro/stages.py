@@ -7,27 +7,26 @@ From start to end, so that what it takes to find the second thread counts. The l
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import rayelastic as rel
-from bench.micro.row import Row, settings
+from bench.harness import Row, alternated, seconds, settings
 from rayelastic.topologies.multiplications import multiply, numbered
 
 Stage = Callable[[rel.Stream], rel.Stream]
 
 
-def seconds(stage: Stage, tuples: int, config: rel.JobConfig) -> float:
+def rate(stage: Stage, tuples: int, config: rel.JobConfig) -> float:
+    """Tuples/s from start to end."""
     topology = rel.Topology("stage")
     stage(numbered(topology, tuples, 1)).sink(rel.count(), name="out")
-    began = time.monotonic()
-    assert rel.run(topology, config)["out"] == tuples
-    return time.monotonic() - began
+    return tuples / seconds(lambda: rel.run(topology, config))
 
 
 def main() -> None:
-    options = {n: int(v) for n, v in settings({"tuples": 600_000, "flops": 10_000, "rounds": 3}).items()}
+    options = settings(tuples=600_000, flops=10_000, rounds=3)
     tuples, work = options["tuples"], multiply(options["flops"])
 
     def body(stream: Any) -> Any:
@@ -39,14 +38,12 @@ def main() -> None:
         "elastic, in order": lambda stream: stream.elastic(body, name="stage", order=True),
         "parallel of 2, in order": lambda stream: stream.parallel(2, body, name="stage", order=True),
     }
-    found: dict[str, list[float]] = {name: [] for name in stages}
-    one: list[float] = []
-    for _ in range(options["rounds"]):
-        one.append(tuples / seconds(body, tuples, alone))
-        for name, stage in stages.items():
-            found[name].append(
-                tuples / seconds(stage, tuples, rel.JobConfig(elasticity=rel.Elasticity(remember=False)))
-            )
+    forgetful = rel.JobConfig(elasticity=rel.Elasticity(remember=False))
+    sides = {"": partial(rate, body, tuples, alone)}
+    found = alternated(
+        options["rounds"], sides | {name: partial(rate, stage, tuples, forgetful) for name, stage in stages.items()}
+    )
+    one = found.pop("")
     for name, rates in found.items():
         key = "stage." + name.replace(",", "").replace(" ", "_")
         what = f"{options['flops']:,} multiplications, {name}"

@@ -6,7 +6,7 @@ import enum
 import math
 from dataclasses import dataclass
 
-from bench.micro.row import Row
+from bench.harness import Row
 
 
 class Of(enum.Enum):

@@ -12,13 +12,14 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bench.micro.row import Row, settings
+from bench.harness import compared, settings
 from rayelastic import _native
 from rayelastic.compile.code.operator_code import Flags
 from rayelastic.compile.lanes.python_lane import per_run
@@ -81,7 +82,7 @@ def plain(function: Callable[[Any], Any], argument: Any) -> float:
 
 
 def main() -> None:
-    options = settings({"tuples": 400_000, "rounds": 5})
+    options = settings(tuples=400_000, rounds=5)
     tuples, rounds = int(options["tuples"]), int(options["rounds"])
 
     def cost(make: Callable[[], list[_native.Operator]], last: _native.Schema = NUMBER) -> float:
@@ -103,11 +104,9 @@ def main() -> None:
         ("arrow", "arrow, add(value, 1)", lambda: [python(_arrow, "arrow")], NUMBER, lambda: plain(_arrow, batch)),
     ]  # fmt: skip
     for key, what, make, last, limit in cases:
-        ours, limits = [], []
-        for _ in range(rounds):
-            limits.append(limit())
-            ours.append(cost(make, last) - cost(list))
-        Row(f"token.{key}", f"token lane: {what}", "ns/tuple", ours, limits, "the function in a plain loop").print()
+        ours = partial(lambda make, last: cost(make, last) - cost(list), make, last)
+        what = f"token lane: {what}"
+        compared(f"token.{key}", what, "ns/tuple", rounds, ours, limit, "the function in a plain loop").print()
 
     totals = native_schema(Schema.of({"value": int, "n": int}))
 
@@ -115,13 +114,12 @@ def main() -> None:
         count = _native.Operator.aggregate("total", NUMBER, totals, ["value"], [("count", "", "", 0, 0)], "update")
         return [python(each, "tuples"), count]
 
-    times: dict[int, list[float]] = {1: [], 2: []}
-    for _ in range(rounds):
-        for threads, found in times.items():
-            took = seconds(tuples, *halves(), last=totals, threads=threads, clock=time.perf_counter)
-            found.append(took / tuples * 1e9)
+    def by(threads: int) -> float:
+        return seconds(tuples, *halves(), last=totals, threads=threads, clock=time.perf_counter) / tuples * 1e9
+
     what = "Python map and native keyed count, two threads"
-    Row("token.beside_native", what, "ns/tuple", times[2], times[1], "the same on one thread").print()
+    one, two = partial(by, 1), partial(by, 2)
+    compared("token.beside_native", what, "ns/tuple", rounds, two, one, "the same on one thread").print()
 
 
 def _same(run: Any) -> Any:

@@ -10,17 +10,18 @@ no rate.
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import rayelastic as rel
 from bench.elastic.graphs import ENDLESS, Value
 from bench.elastic.live import Live, Setting
-from bench.micro.row import Row, settings
+from bench.harness import compared, settings
 from rayelastic.plan.settings.elasticity import THREAD_PERIOD
 
 
 def main() -> None:
-    given = settings({"milliseconds": 2, "cold": 30, "look": 4, "rounds": 3})
+    given = settings(milliseconds=2.0, cold=30.0, look=4.0, rounds=3)
     seconds = given["milliseconds"] / 1000
 
     def wait(t: Any) -> Value:
@@ -36,19 +37,16 @@ def main() -> None:
     with Live(topology, THREAD_PERIOD) as live:
         live.adapts(given["cold"])
         settled, found = live.settled_at(), live.stop_adapting()
-        turns = [
-            (live.rate(found, given["look"], "out"), live.rate(Setting(1, frozenset()), given["look"], "out"))
-            for _ in range(int(given["rounds"]))
-        ]
-    Row(
-        f"waits.{given['milliseconds']:g}",
-        f"two functions that wait {given['milliseconds']:g} ms, in a chain",
-        "tuples/s",
-        [ours for ours, _ in turns],
-        [one for _, one in turns],
-        "one thread",
-        f"found {found} after {settled:.1f} s",
-    ).print()
+        row = compared(
+            f"waits.{given['milliseconds']:g}",
+            f"two functions that wait {given['milliseconds']:g} ms, in a chain",
+            "tuples/s",
+            given["rounds"],
+            lambda: live.rate(found, given["look"], "out"),
+            lambda: live.rate(Setting(1, frozenset()), given["look"], "out"),
+            "one thread",
+        )
+    replace(row, note=f"found {found} after {settled:.1f} s").print()
 
 
 if __name__ == "__main__":

@@ -10,16 +10,17 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import replace
 
 import rayelastic as rel
-from bench.micro.row import Row, settings
+from bench.harness import Row, compared, settings
 from examples.ported.http_enrichment import beside_service, build
 
 REQUESTS = 200
 
 
-def seconds(port: int, capacity: int) -> float:
-    """Of a job, which has all answers in the order of the requests."""
+def job(port: int, capacity: int) -> float:
+    """Seconds of a job, which has all answers in the order of the requests."""
     topology = build(port, capacity)
     began = time.monotonic()
     known = rel.run(topology)["out"]
@@ -49,18 +50,20 @@ def alone(port: int, capacity: int) -> float:
 
 
 def main() -> None:
-    given = settings({"capacity": 32, "rounds": 5})
-    capacity, rounds = int(given["capacity"]), int(given["rounds"])
-
-    def measured(port: int) -> tuple[float, list[float], list[float]]:
-        first = seconds(port, capacity)
-        turns = [(seconds(port, capacity), alone(port, capacity)) for _ in range(rounds)]
-        return first, [ours for ours, _ in turns], [limit for _, limit in turns]
-
-    first, ours, limit = asyncio.run(beside_service(measured))
+    given = settings(capacity=32, rounds=5)
+    capacity = given["capacity"]
     what = f"{REQUESTS} requests of 50 ms, {capacity} at a time"
-    Row("waiting", what, "s", ours, limit, "asyncio alone").print()
-    Row("waiting.first", f"{what}, first job of a process", "s", [first], [limit[0]], "asyncio alone").print()
+
+    def measured(port: int) -> tuple[float, Row]:
+        def ours() -> float:
+            return job(port, capacity)
+
+        first, by_asyncio = ours(), "asyncio alone"
+        return first, compared("waiting", what, "s", given["rounds"], ours, lambda: alone(port, capacity), by_asyncio)
+
+    first, row = asyncio.run(beside_service(measured))
+    row.print()
+    replace(row, key="waiting.first", what=f"{what}, first job of a process", ours=[first], limit=row.limit[:1]).print()
 
 
 if __name__ == "__main__":

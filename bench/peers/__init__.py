@@ -1,7 +1,8 @@
 """The same work on several systems, side by side: `python -m bench.peers --work word_count`.
 
 A *work* is a folder in `works/`: `__init__.py` says what the input is (`WORK`), and one file per system does the
-work as that system's users would write it. A *system* is one entry in `systems.py`: the interpreter's environment.
+work as that system's users would write it. Works that are examples of Bytewax are in `ported.py`, with their ports. A
+*system* is one entry in `systems.py`: the interpreter's environment.
 
 A program has two functions and knows nothing of the measuring:
 

@@ -14,7 +14,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bench.peers.ported import lanes_of
+from bench.peers.ported import WORKS, lanes_of
 from bench.peers.systems import ROOT, SYSTEMS, NotInstallableError, System
 from bench.peers.work import Work, works
 from bench.provenance import stamp
@@ -42,7 +42,7 @@ class Measured:
 
 
 def main() -> int:
-    known = works()
+    known = works() | WORKS
     parser = argparse.ArgumentParser(prog="python -m bench.peers", description=__doc__)
     parser.add_argument(
         "--work",
@@ -105,7 +105,8 @@ def prepare(work: Work, system: System) -> Measured:
     if not program.exists():
         one.absent = f"has no program for {work.name}"
         return one
-    one.code_lines = code_lines(program.read_text())
+    port = ROOT / "examples" / "ported" / f"{work.name.removeprefix(PORTED + '_')}.py"
+    one.code_lines = code_lines((port if program.name == f"{PORTED}.py" else program).read_text())
     try:
         one.python = system.python()
     except NotInstallableError as error:
@@ -122,7 +123,7 @@ def run_once(work: Work, one: Measured, *inputs: Path) -> dict[str, float | int 
             capture_output=True,
             text=True,
             cwd=ROOT,
-            env=one.system.variables(),
+            env=one.system.variables(work.name),
             timeout=TIMEOUT,
             check=False,
         )
@@ -180,7 +181,7 @@ def report(work: Work, items: int, measured: list[Measured]) -> None:
         ]
         print(f"{name:<12}" + "".join(f"{cell:>14}" for cell in cells))
     if work.name.startswith(f"{PORTED}_"):
-        print(f"\nlanes of rayelastic: {lanes_of(work.name, str(work.input(RESULTS / 'input', SMALL)))}")
+        print(f"\nlanes of rayelastic: {lanes_of(work, str(work.input(RESULTS / 'input', SMALL)))}")
     rows = {run["rows"] for one in measured for run in one.runs}
     print(f"\nrows in the result: {', '.join(str(count) for count in sorted(rows, key=str))}")
 

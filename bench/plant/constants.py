@@ -1,13 +1,15 @@
-"""What things cost: machines and engines as frozen tables, each number with its unit and its source.
+"""What things cost: machines and engines, each number with its unit; values and their sources are in constants.toml.
 
-Two engines are committed: this project's, from the measurements of `findings` sections 1 and 2, and that of the papers,
-whose constants are fitted to what the papers tell of its behaviour (there is no other source: labelled "fit").
-`calibration` replaces the first by what `bench/micro` measured.
+The engines are this project's, as it was measured, and those of the papers, whose constants are fitted to what the
+papers say of their behaviour. There is no other source for them.
 """
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 __all__ = [
     "ENGINE",
@@ -138,137 +140,14 @@ class PerformanceConstants:
     profile_rate: float = 100.0
 
 
-# --- machines -------------------------------------------------------------------------------------------------------
+def _columns(table: dict[str, list[Any]]) -> dict[str, dict[str, Any]]:
+    """Return {name of a column: {field: its value}}."""
+    return {
+        name: {key: tuple(row[at]) if isinstance(row[at], list) else row[at] for key, row in table.items()}
+        for at, name in enumerate(table.pop("names"))
+    }
 
-# The developers' machines: two cores of a VM. Flop: findings 1, 1,000 dependent multiplies 770 ns; bandwidth: memcpy
-# of a 256 MiB working set 15 GB/s; handover: a contended try-lock 22 ns against 6.5.
-LAPTOP = Machine("2 cores", cores=2, flop=0.77, handover=15.5, growth=1.0, cache=32e6, bandwidth=15.0)
 
-# PLDI'17 section 5 and Middleware'19 section 4: 4 x E7-8880 v4, 22 cores, 2-way SMT, 55 MB each. Fits: smt_gain and
-# growth to C002-5 (80 of 176 threads best at cost 1000) and C002-6 (72-132 at cost 1); handover to C002-4 (8-10
-# threads); bandwidth to C000-3 (22x at 16 KiB).
-XEON = Machine(
-    "Xeon, 176",
-    cores=88,
-    smt=2,
-    smt_gain=(1.0, 1.05),
-    flop=0.77,
-    handover=310.0,
-    growth=2.0,
-    cache=220e6,
-    bandwidth=80.0,
-)
-
-# The same sections: 2 x Power8, 23 cores in use, 8-way SMT, 96 MB each. Fits: smt_gain and growth to C002-5 (184
-# best) and C002-6 (128-160 at cost 1), handover to C002-4 (16-24 threads).
-POWER8 = Machine(
-    "Power8, 184",
-    cores=23,
-    smt=8,
-    smt_gain=(1.0, 1.45, 1.72, 1.95, 2.06, 2.16, 2.24, 2.3),
-    flop=2.0,
-    handover=200.0,
-    growth=0.4,
-    cache=192e6,
-    bandwidth=80.0,
-)
-
-# ElasticLoadBalance's page: 16 logical processors. Handover fitted to C001-1 (8 threads at 1,000 multiplications).
-SERVER16 = Machine("16 logical", cores=16, flop=1.0, handover=65.0, growth=1.0, cache=40e6, bandwidth=20.0)
-
-# IPDPS'09 section 5: 2 x dual-core Opteron 2218 at 2.6 GHz; 16 cores of Power5+ at 1.9 GHz with 2-way SMT, which
-# "does not help" floating point. Four cycles a dependent operation.
-OPTERON = Machine("Opteron, 4", cores=4, flop=1.5, handover=120.0, growth=2.0, cache=4e6, bandwidth=6.0)
-POWER5 = Machine(
-    "Power5+, 32",
-    cores=16,
-    smt=2,
-    smt_gain=(1.0, 0.97),
-    flop=2.6,
-    handover=150.0,
-    growth=2.0,
-    cache=60e6,
-    bandwidth=12.0,
-)
-
-# --- engines --------------------------------------------------------------------------------------------------------
-
-# findings 1: call per tuple in runs 0.39 ns, bulk hop 0.8 ns at 16 B and 4.4 at 128 B; contended CAS 17.9 ns; section
-# 2: payloads by reference. balance: 1.7-1.9x on two cores with a bounded drain (section 4, single runs). To be
-# recalibrated.
-ENGINE = PerformanceConstants(
-    name="rayelastic",
-    call=0.39,
-    hop=6.0,
-    hop_per_byte=0.032,
-    copy_per_byte=0.066,
-    copy_traffic=3.0,
-    deep_copy=False,
-    transfer=4.0,
-    visit=120.0,
-    drain=256.0,
-    wake=58_000.0,
-    lock=22.0,
-    run=64.0,
-    dedicated_switch=20.0,
-    balance=0.15,
-    queue=1024,
-    warm_up=0.2,
-    switch=0.0,
-    spinning=0.0,
-    token=306.0,
-    token_run=64.0,
-)
-
-# findings 2: 100 operators of cost 1 take 10 ns each by manual calls; hop: dynamic beside it. Fits: balance 1.0 to
-# C000-12 (gains at 8 and 16 threads pass the satisfaction factor, that at 32 doesn't) and to C002-2 (25 % below
-# dedicated at cost 1,000); switch to C000-12 (200 periods of 5 s). queue, drain, spinning (`reSchedule` spins):
-# findings 3.
-PAPER_ENGINE = PerformanceConstants(
-    name="papers",
-    call=15.0,
-    hop=130.0,
-    hop_per_byte=0.2,
-    copy_per_byte=0.2,
-    copy_traffic=3.0,
-    deep_copy=True,
-    transfer=40.0,
-    visit=400.0,
-    drain=250.0,
-    wake=58_000.0,
-    lock=50.0,
-    run=1.0,
-    dedicated_switch=10.0,
-    balance=1.0,
-    queue=1000,
-    warm_up=0.2,
-    switch=10.0,
-    spinning=0.5,
-    token=306.0,
-    token_run=1.0,
-)
-
-# IPDPS'09: one global work queue behind a mutex, a copy and a condition variable for each tuple.
-SPADE_ENGINE = PerformanceConstants(
-    name="SPADE",
-    call=20.0,
-    hop=700.0,
-    hop_per_byte=0.3,
-    copy_per_byte=0.3,
-    copy_traffic=3.0,
-    deep_copy=True,
-    transfer=100.0,
-    visit=0.0,
-    drain=1.0,
-    wake=58_000.0,
-    lock=250.0,
-    run=1.0,
-    dedicated_switch=50.0,
-    balance=0.3,
-    queue=1000,
-    warm_up=0.2,
-    switch=0.0,
-    spinning=0.5,
-    token=306.0,
-    token_run=1.0,
-)
+_TABLES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
+LAPTOP, XEON, POWER8, SERVER16, OPTERON, POWER5 = (Machine(**one) for one in _columns(_TABLES["machines"]).values())
+ENGINE, PAPER_ENGINE, SPADE_ENGINE = (PerformanceConstants(**one) for one in _columns(_TABLES["engines"]).values())

@@ -1,10 +1,11 @@
 """The graph that a plant runs: operators with costs, and the streams between them.
 
-Only what costs time is known: no schemas, keys or functions. The four shapes of Middleware'19 Fig. 8 are built here.
+Only what costs time is known: no schemas, keys or functions. `topologies.shapes` has the four of Middleware'19 Fig. 8.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,12 +13,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from rayelastic.topologies import shapes
+
 __all__ = ["PlantGraph", "PlantOperator", "Stream", "bushy", "data_parallel", "mixed", "pipeline"]
 
 Floats = NDArray[np.float64]
-
-BUSHY_DEPTH = 5
-BUSHY_OPERATORS = 82  # Middleware'19 Fig. 12, with source and sink
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,14 +153,14 @@ def pipeline(
     costs: Sequence[float], payload: int = 0, record: int = 0, source_cost: float = 0.0, sink_cost: float = 0.0
 ) -> PlantGraph:
     """Build source > op0 > ... > sink (Middleware'19 Fig. 8(a)); costs in ns per tuple, payload and record in bytes."""
-    return mixed([costs], payload, record, source_cost, sink_cost, locked=False)
+    return shaped(shapes.pipeline(len(costs)), costs, payload, record, source_cost, sink_cost, locked=False)
 
 
 def data_parallel(
     costs: Sequence[float], payload: int = 0, record: int = 0, source_cost: float = 0.0, sink_cost: float = 0.0
 ) -> PlantGraph:
     """Build a source that deals tuples to one worker per cost, and a sink with a lock (Middleware'19 Fig. 8(b))."""
-    return mixed([[cost] for cost in costs], payload, record, source_cost, sink_cost)
+    return shaped(shapes.data_parallel(len(costs)), costs, payload, record, source_cost, sink_cost)
 
 
 def mixed(
@@ -169,28 +169,14 @@ def mixed(
     record: int = 0,
     source_cost: float = 0.0,
     sink_cost: float = 0.0,
-    *,
-    locked: bool = True,
 ) -> PlantGraph:
-    """Build a source that deals tuples to pipelines, which end in one sink (Middleware'19 Fig. 8(c)).
+    """Build a source that deals tuples to pipelines of equal length, which end in one sink (Middleware'19 Fig. 8(c)).
 
     >>> mixed([[1.0, 2.0], [3.0, 4.0]]).rates.tolist()
     [1.0, 0.5, 0.5, 0.5, 0.5, 1.0]
     """
-    operators = [PlantOperator("source", source_cost, payload=payload, record=record, source=True)]
-    streams = []
-    ends = []
-    for path in paths:
-        previous, share = 0, 1.0 / len(paths)
-        for cost in path:
-            name = f"op{len(operators) - 1}"
-            operators.append(PlantOperator(name, float(cost), payload=payload, record=record))
-            streams.append(Stream(previous, len(operators) - 1, share))
-            previous, share = len(operators) - 1, 1.0
-        ends.append(previous)
-    operators.append(PlantOperator("sink", sink_cost, locked=locked))
-    streams += [Stream(end, len(operators) - 1) for end in ends]
-    return PlantGraph(tuple(operators), tuple(streams))
+    costs = [cost for path in paths for cost in path]
+    return shaped(shapes.mixed(len(paths), len(paths[0])), costs, payload, record, source_cost, sink_cost)
 
 
 def bushy(
@@ -198,29 +184,41 @@ def bushy(
 ) -> PlantGraph:
     """Build a tree that doubles at each level and joins again, tuples dealt out (Middleware'19 Fig. 8(d)).
 
-    At depth 5 there are 82 operators, as in the figure: source and sink, 31 in the spreading tree, 15 in the joining
-    one, and 34 in pipelines between them, of which the paper's text says nothing.
-
     >>> len(bushy(5, 1.0).operators)
     82
     """
-    operators = [PlantOperator("source", source_cost, payload=payload, record=record, source=True)]
-    streams: list[Stream] = []
+    shape = shapes.bushy(depth)
+    return shaped(shape, [cost] * (len(shape) - 1), payload, record, source_cost, sink_cost)
 
-    def add(tails: Sequence[int], share: float) -> int:
-        operators.append(PlantOperator(f"op{len(operators) - 1}", cost, payload=payload, record=record))
-        streams.extend(Stream(tail, len(operators) - 1, share) for tail in tails)
-        return len(operators) - 1
 
-    level = [add([0], 1.0)]
-    for _ in range(depth - 1):
-        level = [add([tail], 0.5) for tail in level for _ in range(2)]
-    joining = 2 ** (depth - 1) - 1
-    middle = BUSHY_OPERATORS - 1 - len(operators) - joining if depth == BUSHY_DEPTH else 0
-    for number in range(middle):
-        level[number % len(level)] = add([level[number % len(level)]], 1.0)
-    while len(level) > 1:
-        level = [add(level[at : at + 2], 1.0) for at in range(0, len(level), 2)]
-    operators.append(PlantOperator("sink", sink_cost, locked=True))
-    streams.append(Stream(level[0], len(operators) - 1))
-    return PlantGraph(tuple(operators), tuple(streams))
+def shaped(
+    shape: shapes.Shape,
+    costs: Sequence[float],
+    payload: int = 0,
+    record: int = 0,
+    source_cost: float = 0.0,
+    sink_cost: float = 0.0,
+    *,
+    locked: bool = True,
+) -> PlantGraph:
+    """Build a graph of a shape, whose operators deal their tuples out.
+
+    Args:
+        shape: for each operator behind the source those that feed it; the last one is the sink.
+        costs: of each operator between source and sink, ns per tuple.
+        payload: bytes of a tuple which a hop copies under deep copies.
+        record: bytes of a tuple which every hop copies.
+        source_cost: ns per tuple.
+        sink_cost: the same of the sink.
+        locked: whether the sink has a lock.
+    """
+    takers = Counter(tail for tails in shape for tail in tails)
+    operators = (
+        PlantOperator("source", source_cost, payload=payload, record=record, source=True),
+        *(PlantOperator(f"op{at}", float(cost), payload=payload, record=record) for at, cost in enumerate(costs)),
+        PlantOperator("sink", sink_cost, locked=locked),
+    )
+    return PlantGraph(
+        operators,
+        tuple(Stream(tail, head, 1.0 / takers[tail]) for head, tails in enumerate(shape, start=1) for tail in tails),
+    )

@@ -143,7 +143,7 @@ def play(controller: Controller, plant: Playable, periods: int, *, keep: bool = 
         periods: how many periods.
         keep: whether observations are kept, for a replay.
 
-    >>> from rayelastic.policy.element.fixed import FixedConfiguration
+    >>> from bench.plant.fixed_configuration import FixedConfiguration
     >>> from bench.plant.constants import ENGINE, LAPTOP
     >>> from bench.plant.graph import pipeline
     >>> from bench.plant.plant import Plant

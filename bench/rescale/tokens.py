@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import rayelastic as rel
-from bench.micro.row import Row
+from bench.harness import Row
 
 KEYS = 1000
 SETTLE = 3.0  # seconds after a change that aren't measured: another process starts for the next change

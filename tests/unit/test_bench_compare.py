@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bench.compare import Change, compared, main
-from bench.micro.row import Row
+from bench.harness import Row
 from bench.micro.targets import TARGETS, Of, Target
 
 

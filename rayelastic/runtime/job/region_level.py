@@ -16,6 +16,7 @@ from rayelastic.plan.hash_ring import MAX_REPLICAS, PARTITIONS
 from rayelastic.plan.replica_bounds import bounds_of_regions
 from rayelastic.plan.settings.replicas import bounds_at, span_of
 from rayelastic.plan.settings.schedule import Schedule
+from rayelastic.policy.published import published
 from rayelastic.policy.regions.actuation import Actuation
 from rayelastic.policy.regions.goal.latency import LatencyAim
 from rayelastic.policy.regions.observation import ObservationWindow
@@ -88,22 +89,23 @@ def region_level(
     thresholds = OrganicThresholds.of_running_jobs(elasticity.region_target, most)
     if elasticity.cool_down is not None:
         thresholds = replace(thresholds, shrink_periods=math.ceil(elasticity.cool_down / elasticity.region_period))
-    policy = OrganicAdaptation(
-        "paper" if paper else "rates",
+    actuation = Actuation.of_running_jobs(
+        cluster.elastic,
+        elasticity.max_processes,
+        restarts=apart,
+        bounds={name: span_of(bounds) for name, bounds in replicas.items()},
+        together=together,
+        going_on=max(map(restart_seconds, sources_of(job)), default=0.0) if apart else 0.0,
+        in_steps=aggregates_for_two_steps(job),
+    )
+    ours = OrganicAdaptation(
         thresholds=thresholds,
-        actuation=Actuation.of_running_jobs(
-            cluster.elastic,
-            elasticity.max_processes,
-            restarts=apart,
-            bounds={name: span_of(bounds) for name, bounds in replicas.items()},
-            together=together,
-            going_on=max(map(restart_seconds, sources_of(job)), default=0.0) if apart else 0.0,
-            in_steps=aggregates_for_two_steps(job),
-        ),
+        actuation=actuation,
         latency=LatencyAim(config.goal.p99, elasticity.region_target) if config.goal is not None else None,
         earlier=plans.paid() if plans is not None else None,
-        window=ObservationWindow(samples=PAPER_SAMPLES, warm_up=1) if paper else None,
     )
+    window = ObservationWindow(samples=PAPER_SAMPLES, warm_up=1)
+    policy = published("joker").PaperAdaptation(thresholds, actuation, window) if paper else ours
     return RegionLoop(
         policy,
         sample=lambda: {sample.pe: sample for sample in telemetry.metrics().pes},
@@ -116,7 +118,7 @@ def region_level(
         prepare=rescaling.prepare,
         journal=RegionJournal(path),
         advises=config.regions is Regions.ADVISE,
-        learned=(lambda: plans.keep(policy.learned)) if plans is not None else lambda: None,
+        learned=(lambda: plans.keep(ours.learned)) if plans is not None else lambda: None,
         age=lambda: life.seconds,
         bounds=(lambda: bounds_now(replicas)) if any(isinstance(one, Schedule) for one in replicas.values()) else None,
     )

@@ -12,9 +12,7 @@ from rayelastic.plan.settings.paper import PaperElasticity
 from rayelastic.policy.element.decision import Controller, Decision
 from rayelastic.policy.element.guided.controller import GuidedMultiLevelElasticity
 from rayelastic.policy.element.guided.estimate import Configuration
-from rayelastic.policy.element.paper.controller import PaperMultiLevelElasticity, PaperMultiLevelThresholds
-from rayelastic.policy.element.paper.thread_count import ThreadCountThresholds
-from rayelastic.policy.element.paper.threading_model import ThreadingModelThresholds
+from rayelastic.policy.published import published
 from rayelastic.runtime.config import state_directory
 from rayelastic.runtime.loops.adaptation_loop import AdaptationLoop, LoopSettings, Scheduler
 from rayelastic.runtime.loops.earlier_runs import EarlierRuns, key_of
@@ -48,7 +46,8 @@ def controller_for(
         case Algorithm.MULTI_LEVEL:
             return GuidedMultiLevelElasticity(upstream, earlier=earlier)
         case Algorithm.PAPER:
-            return PaperMultiLevelElasticity(_thresholds(paper or PaperElasticity()))
+            controller: Controller = published("multi_level").controller_of(paper or PaperElasticity())
+            return controller
         case Algorithm.OFF:
             return None
 
@@ -126,15 +125,6 @@ def replay(path: Path) -> Iterator[tuple[Adaptation, Decision]]:
         if adaptation.fresh:
             controller.reset()
         yield adaptation, controller.step(adaptation.observation)
-
-
-def _thresholds(paper: PaperElasticity) -> PaperMultiLevelThresholds:
-    return PaperMultiLevelThresholds(
-        satisfaction_factor=paper.satisfaction_factor,
-        history=paper.history,
-        threads=ThreadCountThresholds(sensitivity=paper.sensitivity, host_cpu=paper.host_cpu),
-        models=ThreadingModelThresholds(sensitivity=paper.sensitivity),
-    )
 
 
 def _all_set(config: JobConfig, pinned: frozenset[str], operators: Collection[object]) -> bool:

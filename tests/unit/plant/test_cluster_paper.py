@@ -13,9 +13,9 @@ from bench.plant.cluster.job import ClusterConstants, ClusterJob
 from bench.plant.cluster.paper import HOST, load_steps_job, selectivity_job, two_operator_job
 from bench.plant.cluster.plant import ClusterPlant
 from bench.plant.cluster.run import ClusterSimulation
+from rayelastic.papers.joker import PaperAdaptation, best_split, split_utility
 from rayelastic.policy.regions.actions import AdaptationDecision, Verdict
 from rayelastic.policy.regions.observation import PlanObservation
-from rayelastic.policy.regions.paper.algorithms import PaperAdaptation, best_split, split_utility
 from rayelastic.policy.regions.thresholds import OrganicThresholds
 from rayelastic.reasons import Code, Reason
 

@@ -10,15 +10,15 @@ from bench.plant.constants import ENGINE, LAPTOP, PAPER_ENGINE, POWER8, XEON, Ma
 from bench.plant.graph import PlantGraph, data_parallel, pipeline
 from bench.plant.plant import Plant, PlantSettings
 from bench.plant.play import Journal, play
-from rayelastic.policy.element.multi_level import MultiLevelElasticity
-from rayelastic.policy.element.paper.controller import PaperMultiLevelElasticity, PaperMultiLevelThresholds
-from rayelastic.policy.element.paper.thread_count import ThreadCountElasticity
+from rayelastic.papers.multi_level import PaperMultiLevelElasticity, PaperMultiLevelThresholds
+from rayelastic.papers.thread_count import ThreadCountElasticity
+from rayelastic.policy.element.guided.controller import GuidedMultiLevelElasticity
 
 
-def ours(graph: PlantGraph) -> MultiLevelElasticity:
+def ours(graph: PlantGraph) -> GuidedMultiLevelElasticity:
     names = [operator.name for operator in graph.operators]
     upstream = {names[at]: [names[s.tail] for s in streams] for at, streams in enumerate(graph.incoming)}
-    return MultiLevelElasticity(upstream=upstream)
+    return GuidedMultiLevelElasticity(upstream)
 
 
 def late_changes(journal: Journal) -> int:
@@ -44,7 +44,7 @@ def test_the_oscillation_of_the_data_parallel_graph() -> None:
     """C002-6: with 8 % noise the paper's controller oscillates near the collapse of the sink's lock; ours must not."""
     graph = data_parallel([1e5 * POWER8.flop] * 200, payload=64)
 
-    def run(controller: ThreadCountElasticity | MultiLevelElasticity) -> Journal:
+    def run(controller: ThreadCountElasticity | GuidedMultiLevelElasticity) -> Journal:
         plant = Plant(graph, POWER8, PAPER_ENGINE, settings=PlantSettings(10.0, noise=0.08, seed=3))
         return play(controller, plant, 100)
 

@@ -1,4 +1,4 @@
-"""The plant as a controller sees it: observations, decisions, load scripts, noise, journals, calibration."""
+"""The plant as a controller sees it: observations, decisions, load scripts, noise, journals."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ import numpy as np
 import pytest
 
 from bench.plant.best_static import best_static
-from bench.plant.calibration import calibrated
 from bench.plant.constants import ENGINE, LAPTOP, PAPER_ENGINE, XEON
+from bench.plant.fixed_configuration import FixedConfiguration
 from bench.plant.graph import pipeline
 from bench.plant.load_script import LoadPhase, LoadScript
 from bench.plant.plant import Plant, PlantSettings
 from bench.plant.play import Journal, Pass, play
 from rayelastic.plan.settings.threads import ThreadingModel
 from rayelastic.policy.element.decision import Decision
-from rayelastic.policy.element.fixed import FixedConfiguration
 from rayelastic.policy.element.observation import Observation
 
 DYNAMIC = ThreadingModel.DYNAMIC
@@ -120,19 +119,3 @@ def test_a_thousand_operators_on_many_cores_are_solved_once_per_configuration() 
     plant = Plant(pipeline([77.0] * 1000, payload=1024), XEON, PAPER_ENGINE, settings=PlantSettings(period=1.0))
     play(FixedConfiguration.dynamic(80), plant, 50)
     assert len(plant._states) == 1
-
-
-def test_micro_benchmarks_calibrate_the_engine() -> None:
-    rows = [
-        {"key": "hop.record.16.64", "ours": [5.0]},
-        {"key": "hop.record.128.64", "ours": [8.0, 8.6, 70.0]},
-        {"key": "limit.cas", "ours": [], "limit": [30.0]},
-        {"key": "something.else", "ours": [1.0]},
-    ]
-    found = calibrated({"rows": rows, "constants": {"balance": 0.3}})
-    assert found.constants.hop == pytest.approx(5.0 - 16 * 3.6 / 112)
-    assert found.constants.hop_per_byte == pytest.approx(3.6 / 112)
-    assert (found.constants.lock, found.constants.balance, found.constants.call) == (30.0, 0.3, ENGINE.call)
-    assert set(found.kept) == {"call", "copy_per_byte", "visit", "wake"}
-    with pytest.raises(ValueError, match="nothing_known"):
-        calibrated({"constants": {"nothing_known": 1.0}})

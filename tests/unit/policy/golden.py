@@ -18,11 +18,12 @@ from bench.plant.cluster.job import SimulatedNode
 from bench.plant.cluster.plant import ClusterPlant
 from bench.plant.cluster.random_jobs import random_job
 from bench.plant.cluster.run import ClusterSimulation
+from rayelastic.papers.joker import PaperAdaptation
+from rayelastic.papers.multi_level import PaperMultiLevelElasticity
+from rayelastic.papers.thread_count import ThreadCountElasticity
+from rayelastic.papers.threading_model import ThreadingModelElasticity
 from rayelastic.policy.element.decision import Controller
 from rayelastic.policy.element.guided.controller import GuidedMultiLevelElasticity
-from rayelastic.policy.element.paper.controller import PaperMultiLevelElasticity
-from rayelastic.policy.element.paper.thread_count import ThreadCountElasticity
-from rayelastic.policy.element.paper.threading_model import ThreadingModelElasticity
 from rayelastic.policy.regions.organic_adaptation import OrganicAdaptation
 from rayelastic.policy.regions.thresholds import OrganicThresholds
 from rayelastic.policy.stage.channel_width import ChannelWidthElasticity
@@ -38,10 +39,10 @@ CONTROLLERS: dict[str, Callable[[GraphPlant], Controller]] = {
     "peaks": lambda plant: PeakRateElasticity(),
     "channels": lambda plant: ChannelWidthElasticity(),
 }
-POLICIES: dict[str, Callable[[], OrganicAdaptation]] = {
+POLICIES: dict[str, Callable[[], OrganicAdaptation | PaperAdaptation]] = {
     "rates": OrganicAdaptation,
     "rates of running jobs": lambda: OrganicAdaptation(thresholds=OrganicThresholds.of_running_jobs(0.6, 12)),
-    "Joker": lambda: OrganicAdaptation("paper"),
+    "Joker": PaperAdaptation,
 }
 SEEDS = {"guided": range(24)}  # of the others 6
 PERIODS = 110
@@ -91,7 +92,7 @@ def of_element(make: Callable[[GraphPlant], Controller], seed: int) -> Iterator[
             yield f"{period}: {plant.threads} threads, {len(plant.queued)} queues, {zlib.crc32(queues.encode()):08x}"
 
 
-def of_job(make: Callable[[], OrganicAdaptation], number: int) -> Iterator[str]:
+def of_job(make: Callable[[], OrganicAdaptation | PaperAdaptation], number: int) -> Iterator[str]:
     """One random job on four nodes, under a load that grows and shrinks."""
     job = random_job(number)
     sources = [f"r{i}" for i, region in enumerate(job.regions) if not region.inputs]

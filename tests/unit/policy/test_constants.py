@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from bench.plant.sensitivity import constants, meanings
+from rayelastic.papers.multi_level import PaperMultiLevelThresholds, Satisfaction
+from rayelastic.papers.thread_count import ThreadCountThresholds
+from rayelastic.papers.threading_model import ThreadingModelThresholds
 from rayelastic.policy.element.guided.controller import GuidedThresholds
-from rayelastic.policy.element.paper.controller import PaperMultiLevelThresholds, Satisfaction
-from rayelastic.policy.element.paper.thread_count import ThreadCountThresholds
-from rayelastic.policy.element.paper.threading_model import ThreadingModelThresholds
 from rayelastic.policy.regions.goal.latency import AimThresholds
 from rayelastic.policy.regions.thresholds import OrganicThresholds
 from rayelastic.policy.stage.channel_width import ChannelWidthThresholds

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from bench.plant.fixed_configuration import FixedConfiguration
 from rayelastic.plan.settings.threads import ThreadingModel
-from rayelastic.policy.element.fixed import FixedConfiguration
 from tests.unit.policy.plants import GraphPlant, chain, play
 
 

@@ -4,11 +4,10 @@ from typing import Any
 
 import pytest
 
+from rayelastic.papers.multi_level import PaperMultiLevelElasticity
 from rayelastic.policy.element.decision import Decision
 from rayelastic.policy.element.guided.controller import GuidedMultiLevelElasticity
-from rayelastic.policy.element.multi_level import MultiLevelElasticity
 from rayelastic.policy.element.observation import Observation
-from rayelastic.policy.element.paper.controller import PaperMultiLevelElasticity
 from tests.unit.policy.plants import CurvePlant, GraphPlant, chain, fan, play, skewed, threads_of, with_costs
 
 NOISE = 0.05
@@ -226,11 +225,6 @@ def test_reset_forgets() -> None:
     fresh = GuidedMultiLevelElasticity(plant.upstream)
     seen = plant.observe()
     assert controller.step(seen) == fresh.step(seen)
-
-
-def test_variants() -> None:
-    assert isinstance(MultiLevelElasticity("paper")._controller, PaperMultiLevelElasticity)
-    assert isinstance(MultiLevelElasticity()._controller, GuidedMultiLevelElasticity)
 
 
 def test_what_was_lucky_when_it_was_settled_at_is_no_load_that_changed() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from bench.plant.cluster.job import ClusterConstants, ClusterJob, SimulatedNode, SimulatedOperator, SimulatedRegion
 from bench.plant.cluster.plant import ClusterPlant
+from rayelastic.papers.joker import PaperAdaptation
 from rayelastic.plan.regions import RegionKind
 from rayelastic.policy.regions.actions import Verdict
 from rayelastic.policy.regions.organic_adaptation import OrganicAdaptation
@@ -204,9 +205,9 @@ def test_nothing_is_decided_before_the_plan_is_in_force() -> None:
 
 def test_a_change_that_was_rolled_back_is_neither_judged_nor_rejected() -> None:
     """The performer could not carry it out: the old plan is in force again, and what was wanted is asked for again."""
-    for variant in ("rates", "paper"):
+    for policy in (OrganicAdaptation(), PaperAdaptation()):
         sim = simulation(ONE, 700e3)
-        sim.policy = OrganicAdaptation(variant)
+        sim.policy = policy
         asked = None
         for _ in range(30):
             step = sim.step()

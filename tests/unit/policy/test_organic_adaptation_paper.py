@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from bench.plant.cluster.job import ClusterJob, SimulatedOperator, SimulatedRegion
+from rayelastic.papers.joker import PaperAdaptation
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.regions import RegionKind
 from rayelastic.policy.regions.actions import AdaptationDecision, Verdict
 from rayelastic.policy.regions.observation import PipelineObservation, PlanObservation, RegionObservation
-from rayelastic.policy.regions.paper.algorithms import PaperAdaptation
 from rayelastic.policy.regions.thresholds import ActionOrder, OrganicThresholds
 from rayelastic.reasons import Code
 from tests.reasons import codes

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,6 +15,7 @@ from bench.plant.cluster.job import SimulatedNode
 from bench.plant.cluster.plant import ClusterPlant
 from bench.plant.cluster.random_jobs import random_job
 from bench.plant.cluster.run import ClusterSimulation
+from rayelastic.papers.joker import PaperAdaptation
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.node_placement import Node
 from rayelastic.plan.plan_change import plan_change
@@ -99,9 +101,9 @@ def _under(plan: ExecPlan, seen: PlanObservation) -> PlanObservation:
     return replace(seen, plan=plan, regions=tuple(regions))
 
 
-@given(observations(), st.sampled_from(["rates", "paper"]))
-def test_whatever_is_measured_gives_a_plan_that_can_be_applied(seen: PlanObservation, variant: str) -> None:
-    policy = OrganicAdaptation(variant)
+@given(observations(), st.sampled_from([OrganicAdaptation, PaperAdaptation]))
+def test_whatever_is_measured_gives_a_plan_that_can_be_applied(seen: PlanObservation, kind: Any) -> None:
+    policy = kind()
     for i in range(8):
         decision = policy.step(seen)
         assert decision.reason
@@ -118,11 +120,6 @@ def test_whatever_is_measured_gives_a_plan_that_can_be_applied(seen: PlanObserva
         assert decision.reverted or plan.regions == seen.plan.regions
         if i % 3:  # otherwise the old plan stays in force, as after a change that was rolled back
             seen = _under(decision.plan, seen)
-
-
-def test_an_unknown_variant() -> None:
-    with pytest.raises(ValueError, match="choose 'rates' or 'paper'"):
-        OrganicAdaptation("magic")
 
 
 def test_observations_are_averages_of_samples() -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from bench.plant.cluster.job import ClusterJob, SimulatedOperator, SimulatedRegion
+from bench.plant.cluster.pipelined_fission import FissionModel, PipelinedFission
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.regions import RegionKind
 from rayelastic.policy.regions.model import RegionModel
-from rayelastic.policy.regions.paper.pipelined_fission import FissionModel, PipelinedFission
 
 MICRO = 1e-6
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from bench.plant.cluster.job import ClusterConstants, ClusterJob, SimulatedNode
 from bench.plant.cluster.plant import ClusterPlant
 from bench.plant.cluster.run import ClusterSimulation
+from rayelastic.papers.joker import PaperAdaptation
 from rayelastic.plan.plan_change import plan_change
 from rayelastic.policy.regions.actions import RebalanceRegion
 from rayelastic.policy.regions.actuation import Actuation
-from rayelastic.policy.regions.organic_adaptation import OrganicAdaptation
 from rayelastic.policy.regions.thresholds import OrganicThresholds
 from rayelastic.runtime.rescale.performer import check_performable
 
@@ -18,7 +18,7 @@ LOAD = 900e3  # tuples/s; one replica carries 100,000
 def grown(cpus: float, **can: object) -> ClusterSimulation:
     job = ClusterJob.chain("one", 1e-8, [5e-6, 5e-6])
     actuation = Actuation.of_running_jobs(["r1", "r2"], **can)  # type: ignore[arg-type]
-    policy = OrganicAdaptation("paper", thresholds=OrganicThresholds.of_running_jobs(0.8), actuation=actuation)
+    policy = PaperAdaptation(OrganicThresholds.of_running_jobs(0.8), actuation)
     plant = ClusterPlant(job, [SimulatedNode("a", cpus)], ClusterConstants(visit=0.0))
     simulation = ClusterSimulation(plant, policy, lambda _: {"r0": LOAD}, period=30.0)
     simulation.run(60)

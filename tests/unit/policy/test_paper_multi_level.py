@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from rayelastic.plan.settings.threads import ThreadingModel
-from rayelastic.policy.element.observation import Observation, OperatorObservation
-from rayelastic.policy.element.paper.controller import (
+from rayelastic.papers.multi_level import (
     PaperMultiLevelElasticity,
     PaperMultiLevelThresholds,
     Satisfaction,
     _Primary,
 )
+from rayelastic.plan.settings.threads import ThreadingModel
+from rayelastic.policy.element.observation import Observation, OperatorObservation
 from tests.unit.policy.plants import GraphPlant, chain, play, skewed, threads_of, with_costs
 
 

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rayelastic.papers.multi_level import PaperMultiLevelElasticity
+from rayelastic.papers.thread_count import ThreadCountElasticity
+from rayelastic.papers.threading_model import ThreadingModelElasticity
 from rayelastic.plan.settings.threads import ThreadingModel
 from rayelastic.policy.element.decision import Decision
 from rayelastic.policy.element.guided.controller import GuidedMultiLevelElasticity
 from rayelastic.policy.element.observation import Observation, OperatorObservation
-from rayelastic.policy.element.paper.controller import PaperMultiLevelElasticity
-from rayelastic.policy.element.paper.thread_count import ThreadCountElasticity
-from rayelastic.policy.element.paper.threading_model import ThreadingModelElasticity
 from rayelastic.policy.stage.channel_width import ChannelWidthElasticity
 from rayelastic.policy.stage.peak_rate import PeakRateElasticity
 from rayelastic.reasons import Code, Reason

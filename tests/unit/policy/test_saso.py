@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rayelastic.papers.thread_count import ThreadCountElasticity
 from rayelastic.policy.element.guided.controller import GuidedMultiLevelElasticity
-from rayelastic.policy.element.paper.thread_count import ThreadCountElasticity
 from tests.unit.policy.plants import CurvePlant, GraphPlant, chain
 
 NOISE = 0.05

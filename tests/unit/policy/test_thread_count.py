@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from rayelastic.papers.thread_count import LevelSteps, ThreadCountElasticity
 from rayelastic.policy.element.observation import Observation
-from rayelastic.policy.element.paper.thread_count import LevelSteps, ThreadCountElasticity
 from rayelastic.reasons import Code
 from tests.unit.policy.plants import CurvePlant, play, threads_of
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
+from rayelastic.papers.profiling_groups import GROUPS, profiling_groups
+from rayelastic.papers.threading_model import AdjustDecision, Direction, ThreadingModelElasticity
 from rayelastic.plan.settings.threads import ThreadingModel
 from rayelastic.policy.element.observation import Observation, OperatorObservation
-from rayelastic.policy.element.paper.profiling_groups import GROUPS, profiling_groups
-from rayelastic.policy.element.paper.threading_model import AdjustDecision, Direction, ThreadingModelElasticity
 
 DYNAMIC, MANUAL = ThreadingModel.DYNAMIC, ThreadingModel.MANUAL
 

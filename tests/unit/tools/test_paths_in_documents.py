@@ -17,6 +17,7 @@ FOLDERS = (
     "tests",
     "tools",
     "bench",
+    "papers",
     "topologies",
     "examples",
     "cluster",

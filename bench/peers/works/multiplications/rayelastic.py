@@ -1,12 +1,15 @@
 """10,000 multiplications in a user's function of rayelastic, compiled lane."""
 
+import os
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.csv
 
 import rayelastic as rel
+
+LANE: Any = os.environ["LANE"]  # compiled or python
 
 TIMES = 10_000
 
@@ -22,16 +25,12 @@ def multiplied(t: Number) -> Number:
     return Number(x)
 
 
-def job(path: str, lane: Literal["compiled", "python"]) -> Callable[[], pa.Table]:
+def prepare(path: str) -> Callable[[], pa.Table]:
     table = pa.csv.read_csv(path)
     topology = rel.Topology("multiplications")
     numbers = topology.source(rel.arrow(table, Number), name="numbers")
-    numbers.map(multiplied, name="multiplied", schema=Number, lane=lane).sink(rel.arrow(), name="out")
+    numbers.map(multiplied, name="multiplied", schema=Number, lane=LANE).sink(rel.arrow(), name="out")
     return lambda: rel.run(topology)["out"]
-
-
-def prepare(path: str) -> Callable[[], pa.Table]:
-    return job(path, "compiled")
 
 
 def result(raw: pa.Table) -> dict[int, float]:

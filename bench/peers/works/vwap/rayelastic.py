@@ -1,12 +1,15 @@
 """VWAP in rayelastic: a user's function with keyed state, then counted; compiled lane."""
 
+import os
 from collections.abc import Callable, Iterator
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.csv
 
 import rayelastic as rel
+
+LANE: Any = os.environ["LANE"]  # compiled or python
 
 
 class Row(NamedTuple):
@@ -34,18 +37,14 @@ def bargains(t: Row, s: Any) -> Iterator[Bargain]:
         yield Bargain(t.symbol, (s.value - t.price * s.volume) * t.volume // s.volume)
 
 
-def job(path: str, lane: Literal["compiled", "python"]) -> Callable[[], pa.Table]:
+def prepare(path: str) -> Callable[[], pa.Table]:
     types = {"is_trade": pa.bool_(), "symbol": pa.string(), "price": pa.int64(), "volume": pa.int64()}
     table = pa.csv.read_csv(path, convert_options=pa.csv.ConvertOptions(column_types=types))
     topology = rel.Topology("vwap")
     rows = topology.source(rel.arrow(table, Row), name="rows")
-    found = rows.key_by("symbol").flat_map(bargains, name="bargains", state=Mean, schema=Bargain, lane=lane)
+    found = rows.key_by("symbol").flat_map(bargains, name="bargains", state=Mean, schema=Bargain, lane=LANE)
     found.key_by("symbol").aggregate(name="sums", n=rel.count(), index=rel.sum("gain")).sink(rel.arrow(), name="out")
     return lambda: rel.run(topology)["out"]
-
-
-def prepare(path: str) -> Callable[[], pa.Table]:
-    return job(path, "compiled")
 
 
 def result(raw: pa.Table) -> dict[str, tuple[int, int]]:

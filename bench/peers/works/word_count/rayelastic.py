@@ -1,11 +1,14 @@
 """Word count in rayelastic: one PE in this process, compiled lane, reading the file inside the job."""
 
+import os
 from collections.abc import Callable, Iterator
-from typing import Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 import rayelastic as rel
+
+LANE: Any = os.environ["LANE"]  # compiled or python
 
 
 class Line(NamedTuple):
@@ -21,24 +24,16 @@ def words(t: Line) -> Iterator[Word]:
         yield Word(word)
 
 
-def job(path: str, lane: Literal["compiled", "python"]) -> Callable[[], pa.Table]:
+def prepare(path: str) -> Callable[[], pa.Table]:
     topology = rel.Topology("word_count")
     lines = topology.source(rel.text(path), name="lines")
     counted = (
-        lines.flat_map(words, name="words", schema=Word, lane=lane)
+        lines.flat_map(words, name="words", schema=Word, lane=LANE)
         .key_by("word")
         .aggregate(name="counts", n=rel.count())
     )
     counted.sink(rel.arrow(), name="out")
-
-    def run() -> pa.Table:
-        return rel.run(topology)["out"]
-
-    return run
-
-
-def prepare(path: str) -> Callable[[], pa.Table]:
-    return job(path, "compiled")
+    return lambda: rel.run(topology)["out"]
 
 
 def result(raw: pa.Table) -> dict[str, int]:

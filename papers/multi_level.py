@@ -1,7 +1,7 @@
 """Thread count and threading models in tandem, as the paper does it: Middleware'19 sections 3.2 and 3.3, Figs 5-7.
 
 The thread count is the primary adjustment; each change of it starts a search of queues, unless what is known makes that
-needless. The default of this package, `multi_level`, replaces it; this one is what figures compare with.
+needless. `elasticity="paper"` runs it, and figures compare with it.
 """
 
 from __future__ import annotations
@@ -9,19 +9,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
-from rayelastic.plan.settings.threads import ThreadingModel
-from rayelastic.policy.element.decision import Decision
-from rayelastic.policy.element.observation import Observation
-from rayelastic.policy.element.paper.thread_count import ThreadCountElasticity, ThreadCountThresholds
-from rayelastic.policy.element.paper.threading_model import (
+from rayelastic.papers.thread_count import ThreadCountElasticity, ThreadCountThresholds
+from rayelastic.papers.threading_model import (
     AdjustDecision,
     Direction,
     ThreadingModelElasticity,
     ThreadingModelThresholds,
 )
+from rayelastic.plan.settings.paper import PaperElasticity
+from rayelastic.plan.settings.threads import ThreadingModel
+from rayelastic.policy.element.decision import Decision
+from rayelastic.policy.element.observation import Observation
 from rayelastic.reasons import Code
 
-__all__ = ["PaperMultiLevelElasticity", "PaperMultiLevelThresholds", "Satisfaction"]
+__all__ = ["PaperMultiLevelElasticity", "PaperMultiLevelThresholds", "Satisfaction", "controller_of"]
 
 RELEASED_LEAST_GAIN = 1.05  # E6: the released code's floor of new / old throughput
 
@@ -168,3 +169,15 @@ class PaperMultiLevelElasticity:
         models = {o.name: ThreadingModel.MANUAL for o in operators if o.switchable and o.name in observation.queued}
         seen = Code.MEASURED(rate=observation.throughput, setting={"threads": observation.thread_count})
         return Decision(observation.thread_count, models, (seen, Code.OTHER_LOAD()), "Middleware'19 3.2 (M14)")
+
+
+def controller_of(paper: PaperElasticity) -> PaperMultiLevelElasticity:
+    """Return the controller with the parameters that a user has set."""
+    return PaperMultiLevelElasticity(
+        PaperMultiLevelThresholds(
+            satisfaction_factor=paper.satisfaction_factor,
+            history=paper.history,
+            threads=ThreadCountThresholds(sensitivity=paper.sensitivity, host_cpu=paper.host_cpu),
+            models=ThreadingModelThresholds(sensitivity=paper.sensitivity),
+        )
+    )

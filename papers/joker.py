@@ -26,7 +26,12 @@ from rayelastic.policy.regions.actions import (
     Verdict,
 )
 from rayelastic.policy.regions.actuation import Actuation
-from rayelastic.policy.regions.observation import PipelineObservation, PlanObservation, RegionObservation
+from rayelastic.policy.regions.observation import (
+    ObservationWindow,
+    PipelineObservation,
+    PlanObservation,
+    RegionObservation,
+)
 from rayelastic.policy.regions.thresholds import ActionOrder, OrganicThresholds
 from rayelastic.reasons import Code, Reason
 
@@ -71,9 +76,16 @@ class PaperAdaptation:
     Args:
         thresholds: its constants.
         actuation: what of a plan can be changed; nothing else is asked for.
+        window: makes one observation of several samples; None: each sample is one.
     """
 
-    def __init__(self, thresholds: OrganicThresholds | None = None, actuation: Actuation | None = None) -> None:
+    def __init__(
+        self,
+        thresholds: OrganicThresholds | None = None,
+        actuation: Actuation | None = None,
+        window: ObservationWindow | None = None,
+    ) -> None:
+        self._window = window
         self._t = thresholds or OrganicThresholds()
         self._can = actuation or Actuation()
         self.reset()
@@ -89,6 +101,11 @@ class PaperAdaptation:
 
     def step(self, seen: PlanObservation) -> AdaptationDecision:
         """Take one period's averages and return the plan for the next one."""
+        if self._window is not None:
+            whole = self._window.add(seen)
+            if whole is None:
+                return AdaptationDecision(seen.plan, reasons=(Code.MEASURING_REGIONS(),), rule="Joker 4.1")
+            seen = whole
         if not seen.adapted:
             return AdaptationDecision(seen.plan, reasons=(Code.NOT_IN_FORCE(),))
         self._most = self._can.most_processes(seen.nodes)

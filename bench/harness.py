@@ -1,10 +1,11 @@
-"""One line of the benchmarks' table, as every program prints it: JSON, both sides with one value a round."""
+"""How benchmarks measure: sides that take turns, and rows of ours beside a limit with one value a round, as JSON."""
 
 from __future__ import annotations
 
 import json
 import statistics
 import sys
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -68,12 +69,58 @@ class Row:
         return statistics.median(of(*pair) for pair in zip(self.ours, self.limit, strict=True))
 
 
-def settings(defaults: Mapping[str, float]) -> dict[str, float]:
-    """Return the program's arguments `name=number` over the defaults; the same spelling as the native programs'."""
+def alternated(rounds: int, sides: Mapping[str, Callable[[], float]]) -> dict[str, list[float]]:
+    """Return what each side gave, round by round: they take turns, so that what disturbs a round meets all of them.
+
+    >>> alternated(2, {"ours": lambda: 1.0, "limit": lambda: 2.0})
+    {'ours': [1.0, 1.0], 'limit': [2.0, 2.0]}
+    """
+    found: dict[str, list[float]] = {name: [] for name in sides}
+    for _ in range(rounds):
+        for name, measure in sides.items():
+            found[name].append(measure())
+    return found
+
+
+def medians(found: Mapping[str, list[float]]) -> dict[str, float]:
+    """Return the median of each side."""
+    return {name: statistics.median(rounds) for name, rounds in found.items()}
+
+
+def compared(
+    key: str,
+    what: str,
+    unit: str,
+    rounds: int,
+    ours: Callable[[], float],
+    limit: Callable[[], float],
+    limit_what: str,
+) -> Row:
+    """Return the row of both sides, the limit first in each round."""
+    found = alternated(rounds, {"limit": limit, "ours": ours})
+    return Row(key, what, unit, found["ours"], found["limit"], limit_what)
+
+
+def processor_time(work: Callable[[], object]) -> float:
+    """Return seconds of the whole process: neighbours on the machine count less than by the clock."""
+    started = time.process_time()
+    work()
+    return time.process_time() - started
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """Return seconds by the clock."""
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
+def settings(**defaults: float) -> dict[str, Any]:
+    """Return the program's arguments `name=number` over the defaults, whole where those are; as native programs do."""
     found = dict(defaults)
     for argument in sys.argv[1:]:
         name, _, number = argument.partition("=")
         if name not in found or not number:
             sys.exit(f"expected one of {' '.join(f'{known}=' for known in found)}, not {argument!r}")
-        found[name] = float(number)
+        found[name] = type(defaults[name])(float(number))
     return found

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from rayelastic.papers.profiling_groups import profiling_groups
 from rayelastic.plan.settings.threads import ThreadingModel
 from rayelastic.policy.element.decision import Decision
 from rayelastic.policy.element.observation import Observation
-from rayelastic.policy.element.paper.profiling_groups import profiling_groups
 from rayelastic.reasons import Code, Reason
 
 __all__ = ["AdjustDecision", "Direction", "ThreadingModelElasticity", "ThreadingModelThresholds"]

@@ -1,1 +1,0 @@
-"""The papers' own algorithms for regions: Joker's as printed, and pipelined fission, its baseline."""
