@@ -91,7 +91,7 @@ class Topology(GraphTopology):
             plan = self.plan()
         except DeclarationError as error:
             return f"<p>{escape(repr(self))}: {escape(str(error))}</p>"
-        notes = {name: OperatorNote(spec.lane.value, text=spec.kind.value) for name, spec in self.operators.items()}
+        notes = {name: OperatorNote(spec.lane.value, text=spec.kind) for name, spec in self.operators.items()}
         return (
             f'<div style="overflow:auto">{plan_svg(plan, notes)}'
             f"<details><pre>{escape(self.explain())}</pre></details></div>"

@@ -102,7 +102,7 @@ def figures() -> dict[str, str]:
 
 def plan_of(topology: rel.Topology) -> str:
     """Draw a topology as notebooks show it, with the lane of each operator."""
-    notes = {name: OperatorNote(spec.lane.value, text=spec.kind.value) for name, spec in topology.operators.items()}
+    notes = {name: OperatorNote(spec.lane.value, text=spec.kind) for name, spec in topology.operators.items()}
     return re.sub("><", ">\n<", plan_svg(topology.plan(), notes)) + "\n"
 
 
@@ -122,7 +122,7 @@ def regions_of(topology: rel.Topology) -> Drawing:
         drawing.words(x + width / 2, 126, can, dim=True)
         for place, operator in enumerate(one.operators):
             left = x + 10 + place * 128
-            drawing.box(left, 50, 96, 40, f"{operator}\n{topology.operators[operator].kind.value}", "yellow")
+            drawing.box(left, 50, 96, 40, f"{operator}\n{topology.operators[operator].kind}", "yellow")
             places.append(left)
         x += width + 12
     for left in places[:-1]:  # over the frames

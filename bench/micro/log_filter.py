@@ -23,7 +23,7 @@ from bench.harness import Row, alternated, processor_time, settings
 from bench.micro.machine_code import RUN_RECORDS, VIEW_BYTES, address_of, driver, text_of, views_of
 from rayelastic.compile.cache.loader import engine_symbols, register_symbols
 from rayelastic.graph.records.schema import Schema
-from rayelastic.graph.spec.operator_spec import OperatorKind
+from rayelastic.graph.spec.requests import FunctionKind
 
 LOG = Path(__file__).resolve().parents[3] / "shared" / "data" / "OpenSSH_2k.log"
 
@@ -99,7 +99,7 @@ def measure(
     """Rows of one function, after its result was compared with CPython's."""
     total = table.num_rows
     repeats = total // len(texts)
-    process = ctypes.c_void_p(address_of(function, OperatorKind.FILTER, Schema.of(Line)))
+    process = ctypes.c_void_p(address_of(function, FunctionKind.FILTER, Schema.of(Line)))
     wanted = [text for text in texts if function(Line(text))]
     passed = np.zeros(max(1, len(wanted)) * repeats * VIEW_BYTES, dtype=np.uint8)
     run = np.zeros(RUN_RECORDS * VIEW_BYTES, dtype=np.uint8)

@@ -15,7 +15,8 @@ import numpy as np
 from rayelastic.compile import Compiler
 from rayelastic.compile.cache.loader import load_image
 from rayelastic.graph.records.schema import Schema
-from rayelastic.graph.spec.operator_spec import FunctionRequest, Lane, OperatorKind
+from rayelastic.graph.spec.operator_spec import Lane
+from rayelastic.graph.spec.requests import FunctionKind, FunctionRequest
 
 RUN_RECORDS = 256
 VIEW_BYTES = 16  # of a text in a record
@@ -67,7 +68,7 @@ def driver() -> ctypes.CDLL:
     return loaded
 
 
-def address_of(function: Callable[..., Any], kind: OperatorKind, schema: Schema) -> int:
+def address_of(function: Callable[..., Any], kind: FunctionKind, schema: Schema) -> int:
     """Return where the machine code of a function begins."""
     code = Compiler().compile(FunctionRequest(function.__name__, kind, function, schema, lane=Lane.COMPILED))
     assert code.machine is not None

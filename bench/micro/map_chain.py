@@ -23,7 +23,7 @@ from bench.harness import compared, processor_time, settings
 from bench.micro.machine_code import RUN_RECORDS, VIEW_BYTES, address_of, driver, views_of
 from rayelastic.compile.cache.loader import register_symbols
 from rayelastic.graph.records.schema import Schema
-from rayelastic.graph.spec.operator_spec import OperatorKind
+from rayelastic.graph.spec.requests import FunctionKind
 
 FEW = 20_000  # records that CPython gets
 
@@ -52,7 +52,7 @@ def plain_chain(loops: ctypes.CDLL, count: int, maps: int) -> Callable[[], float
     points = np.zeros(count, dtype=Schema.of(Point).to_numpy())
     points["a"], points["b"] = np.arange(count), np.arange(count)
     even, odd = np.zeros(RUN_RECORDS, dtype=points.dtype), np.zeros(RUN_RECORDS, dtype=points.dtype)
-    functions = (ctypes.c_void_p * maps)(*[address_of(step, OperatorKind.MAP, Schema.of(Point))] * maps)
+    functions = (ctypes.c_void_p * maps)(*[address_of(step, FunctionKind.MAP, Schema.of(Point))] * maps)
     buffers = (points, even, odd)
 
     def run() -> None:
@@ -108,7 +108,7 @@ def splitting(loops: ctypes.CDLL, count: int) -> tuple[Callable[[], float], Call
     sentences = [" ".join(chosen.choices(vocabulary, k=10)) for _ in range(count)]
     records, block = views_of([sentence.encode() for sentence in sentences])
     register_symbols({"rel_flush": ctypes.cast(loops.rel_flush, ctypes.c_void_p).value or 0})
-    address = ctypes.c_void_p(address_of(words, OperatorKind.FLAT_MAP, Schema.of({"line": str})))
+    address = ctypes.c_void_p(address_of(words, FunctionKind.FLAT_MAP, Schema.of({"line": str})))
     out = np.zeros(RUN_RECORDS * 24, dtype=np.uint8)
     context = ctypes.c_void_p(1)
 

@@ -24,7 +24,7 @@ from rayelastic import _native
 from rayelastic.compile.code.operator_code import Flags
 from rayelastic.compile.lanes.python_lane import per_run
 from rayelastic.graph.records.schema import Schema
-from rayelastic.graph.spec.operator_spec import OperatorKind
+from rayelastic.graph.spec.requests import FunctionKind
 from rayelastic.runtime.operators.native_schema import native_schema
 
 RUN_RECORDS = 256  # the engine's longest run
@@ -91,8 +91,8 @@ def main() -> None:
     run = np.zeros(RUN_RECORDS, dtype=Schema.of(Number).to_numpy())
     few = [Number(value) for value in range(RUN_RECORDS)]
     batch = pa.record_batch({"value": pa.array(range(RUN_RECORDS), pa.int64())})
-    each = per_run(_next, OperatorKind.MAP, keyed=False)
-    text = per_run(_with_text, OperatorKind.MAP, keyed=False)
+    each = per_run(_next, FunctionKind.MAP, keyed=False)
+    text = per_run(_with_text, FunctionKind.MAP, keyed=False)
     cases: list[tuple[str, str, Callable[[], list[_native.Operator]], _native.Schema, Callable[[], float]]] = [
         ("tuples", "list handed through", lambda: [python(_same, "tuples")], NUMBER, lambda: plain(_same, few)),
         ("tuples.map", "t: (t.value + 1,)", lambda: [python(each, "tuples")], NUMBER, lambda: plain(_each(_next), few)),

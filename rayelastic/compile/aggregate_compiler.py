@@ -17,7 +17,8 @@ from rayelastic.compile.reading.methods.plain import as_filter
 from rayelastic.compile.reasons import Code, not_compiled, reason_in_method
 from rayelastic.errors import LaneError, SchemaError
 from rayelastic.graph.records.schema import Schema
-from rayelastic.graph.spec.operator_spec import AggregateRequest, FunctionRequest, Lane, OperatorKind
+from rayelastic.graph.spec.operator_spec import Lane
+from rayelastic.graph.spec.requests import AggregateRequest, FunctionKind, FunctionRequest
 
 __all__ = ["compile_aggregate"]
 
@@ -44,14 +45,14 @@ def compile_aggregate(
         raise not_compiled(Code.STATE_LAYOUT(error=error.problem)) from None
     made: dict[str, OperatorCode] = {}
     for called, kind, takes, gives in (
-        ("add", OperatorKind.FILTER, request.input_schema, None),
-        ("merge", OperatorKind.FILTER, state, None),
-        ("result", OperatorKind.MAP, state, request.output),
+        ("add", FunctionKind.FILTER, request.input_schema, None),
+        ("merge", FunctionKind.FILTER, state, None),
+        ("result", FunctionKind.MAP, state, request.output),
     ):
         method = getattr(request.instance, called, None)
         if method is None:
             continue
-        of_state = kind is OperatorKind.FILTER
+        of_state = kind is FunctionKind.FILTER
         try:
             function = as_filter(method) if of_state else method
             made[called] = compile_function(

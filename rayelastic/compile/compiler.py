@@ -39,15 +39,13 @@ from rayelastic.compile.reading.syntax import NotRewrittenError, names_of, rewri
 from rayelastic.compile.reasons import NotCompiledError, compiled_reason, missing_schema, not_compiled, plain_reason
 from rayelastic.compile.useless_results import check_results
 from rayelastic.errors import ErrorCode, LaneError, SchemaError
-from rayelastic.graph.records.data_type import DataType
-from rayelastic.graph.records.schema import Schema
+from rayelastic.graph.records.schema import DataType, Schema
 from rayelastic.graph.spec.concurrency import Concurrency
-from rayelastic.graph.spec.operator_spec import (
+from rayelastic.graph.spec.operator_spec import Lane, OperatorBody
+from rayelastic.graph.spec.requests import (
     AggregateRequest,
+    FunctionKind,
     FunctionRequest,
-    Lane,
-    OperatorBody,
-    OperatorKind,
     OperatorRequest,
     ProcessRequest,
 )
@@ -65,9 +63,9 @@ class Compiler:
     Args:
         cache: where machine code is kept; the user's cache folder if not given.
 
-    >>> from rayelastic.graph.spec.operator_spec import FunctionRequest, OperatorKind
+    >>> from rayelastic.graph.spec.operator_spec import FunctionRequest, FunctionKind
     >>> trade = Schema.of({"price": float, "volume": int})
-    >>> code = Compiler().compile(FunctionRequest("turnover", OperatorKind.MAP, lambda t: t.price * t.volume, trade))
+    >>> code = Compiler().compile(FunctionRequest("turnover", FunctionKind.MAP, lambda t: t.price * t.volume, trade))
     >>> code.lane.value, str(code.output_schema)
     ('compiled', 'Record(value: float64)')
     """
@@ -127,7 +125,7 @@ class Compiler:
         """Compile a function of a record, or of the one value of a record: `line.split()`."""
         function = request.function
         if request.lane is not Lane.VECTORISED and not annotated_library(function):
-            given, of_truth = 1 if request.state is None else 2, request.kind is OperatorKind.FILTER
+            given, of_truth = 1 if request.state is None else 2, request.kind is FunctionKind.FILTER
             function = of_value(function, request.input_schema, given, of_truth=of_truth) or function
         if request.drops_none:
             function = yielding(function, request.function)
@@ -271,7 +269,7 @@ def _vectorised(request: FunctionRequest, library: str) -> OperatorCode:
 
 
 def _declared_output(request: FunctionRequest, reason: str, refusal: Reason | None = None) -> Schema:
-    if request.kind is OperatorKind.FILTER:
+    if request.kind is FunctionKind.FILTER:
         return request.input_schema
     batched = request.concurrent is not None and request.concurrent.max_batch > 0
     output = request.output or annotated_output(request.function, request.kind, batched=batched)
@@ -361,19 +359,19 @@ def _compile_now(request: FunctionRequest, state_schema: Schema | None) -> tuple
         function = rewritten(
             user,
             PROVIDED,
-            flat=request.kind is OperatorKind.FLAT_MAP,
+            flat=request.kind is FunctionKind.FLAT_MAP,
             nullable=nullable,
             record=request.input_schema.tuple_type,
             bound=found.values,
             members=members,
             times=times,
-            emits=request.kind is not OperatorKind.FILTER,
+            emits=request.kind is not FunctionKind.FILTER,
             output=request.output,
         )
     except NotRewrittenError as error:
         raise NotCompiledError(plain_reason(error, user)) from None
     names = names_of(function)
-    if request.kind is OperatorKind.FLAT_MAP and not inspect.isgeneratorfunction(function):
+    if request.kind is FunctionKind.FLAT_MAP and not inspect.isgeneratorfunction(function):
         function = flattened(function, keyed=state_schema is not None)
     plan = Plan(function, request.kind, request.output, members, names, may_be_none=bool(nullable), times=times)
     try:

@@ -14,7 +14,8 @@ from rayelastic.compile.code.process_code import ProcessCode
 from rayelastic.compile.compiler import Compiler, machine_code, user_cache
 from rayelastic.compile.lanes.python_lane import per_run, vectorised
 from rayelastic.compile.reading.signatures import annotated_library
-from rayelastic.graph.spec.operator_spec import FunctionRequest, Lane
+from rayelastic.graph.spec.operator_spec import Lane
+from rayelastic.graph.spec.requests import FunctionRequest
 
 __all__ = ["LoadedMethods", "load", "load_aggregate", "load_process"]
 
@@ -33,9 +34,9 @@ def load(code: OperatorCode) -> LoadedFunction:
         LookupError: The code needs a symbol that this process lacks.
 
     >>> from rayelastic.compile import Compiler
-    >>> from rayelastic.graph.spec.operator_spec import OperatorKind
+    >>> from rayelastic.graph.spec.operator_spec import FunctionKind
     >>> from rayelastic.graph.records.schema import Schema
-    >>> request = FunctionRequest("double", OperatorKind.MAP, lambda t: 2 * t.value, Schema.of(int))
+    >>> request = FunctionRequest("double", FunctionKind.MAP, lambda t: 2 * t.value, Schema.of(int))
     >>> load(Compiler().compile(request)).address != 0
     True
     """

@@ -18,7 +18,8 @@ from rayelastic.compile.reading.signatures import annotated_library
 from rayelastic.compile.reasons import Code, Reason, not_compiled, text_of
 from rayelastic.errors import ErrorCode, LaneError
 from rayelastic.graph.spec.dead_letters import OnError
-from rayelastic.graph.spec.operator_spec import FunctionRequest, Lane, OperatorKind, OperatorRequest
+from rayelastic.graph.spec.operator_spec import Lane
+from rayelastic.graph.spec.requests import FunctionKind, FunctionRequest, OperatorRequest
 
 if TYPE_CHECKING:
     from rayelastic.graph.spec.operator_spec import CompiledFunction
@@ -81,7 +82,7 @@ def _compiled(
     port = request.inputs[0]
     asked = FunctionRequest(
         request.operator,
-        OperatorKind.FLAT_MAP,
+        FunctionKind.FLAT_MAP,
         request.instance.invoke,
         port.schema,
         request.outputs[0].schema,

@@ -18,7 +18,8 @@ from rayelastic.compile.reasons import Code, not_compiled, reason_in_method
 from rayelastic.errors import LaneError
 from rayelastic.graph.records.schema import Schema, laid_out
 from rayelastic.graph.records.time_values import TimeValues
-from rayelastic.graph.spec.operator_spec import FunctionRequest, Lane, OperatorKind, ProcessRequest
+from rayelastic.graph.spec.operator_spec import Lane
+from rayelastic.graph.spec.requests import FunctionKind, FunctionRequest, ProcessRequest
 from rayelastic.graph.spec.user_objects import LIFE, has_method
 
 __all__ = ["compile_process"]
@@ -72,7 +73,7 @@ def _compiled(
     code: OperatorCode = compile_function(
         FunctionRequest(
             request.operator,
-            OperatorKind.FLAT_MAP if written.emits else OperatorKind.FILTER,
+            FunctionKind.FLAT_MAP if written.emits else FunctionKind.FILTER,
             written.function,
             request.input_schema if called == "on_tuple" else moment,
             request.output if written.emits else None,

@@ -13,7 +13,7 @@ from rayelastic.compile.reading.bound import taken_apart
 from rayelastic.compile.reasons import Reason, compiled_reason, text_of
 from rayelastic.errors import ErrorCode, LaneError, SchemaError
 from rayelastic.graph.records.schema import Schema
-from rayelastic.graph.spec.operator_spec import FunctionRequest, OperatorKind
+from rayelastic.graph.spec.requests import FunctionKind, FunctionRequest
 
 __all__ = ["CompileReport", "compile_report"]
 
@@ -86,7 +86,7 @@ def compile_report(
     True
     """
     taken, made_of = _schema_of(fn, schema), taken_apart(fn)
-    chosen = OperatorKind(kind or ("flat_map" if made_of and inspect.isgeneratorfunction(made_of.function) else "map"))
+    chosen = FunctionKind(kind or ("flat_map" if made_of and inspect.isgeneratorfunction(made_of.function) else "map"))
     keys = () if state is None else taken.names[:1]
     name = getattr(fn, "__name__", type(fn).__name__)
     request = FunctionRequest(name, chosen, fn, taken, keys=keys, state=state)

@@ -11,12 +11,12 @@ from rayelastic.compile.reading.bound import taken_apart
 from rayelastic.compile.reading.syntax import definition
 from rayelastic.errors import ErrorCode, LaneError
 from rayelastic.graph.records.schema import Schema
-from rayelastic.graph.spec.operator_spec import OperatorKind
+from rayelastic.graph.spec.requests import FunctionKind
 
 __all__ = ["check_results"]
 
 
-def check_results(function: Callable[..., Any], kind: OperatorKind, schema: Schema) -> None:
+def check_results(function: Callable[..., Any], kind: FunctionKind, schema: Schema) -> None:
     """Check what a function returns, as far as its source shows it.
 
     Args:
@@ -28,13 +28,13 @@ def check_results(function: Callable[..., Any], kind: OperatorKind, schema: Sche
         LaneError: It yields and isn't of a flat_map, it returns nothing, a filter's result is always true, or a
             flat_map returns one dict.
 
-    >>> check_results(lambda t: t.n > 1, OperatorKind.FILTER, Schema.of({"n": int}))
+    >>> check_results(lambda t: t.n > 1, FunctionKind.FILTER, Schema.of({"n": int}))
     """
     found = taken_apart(function)
-    if found is not None and kind is not OperatorKind.FLAT_MAP and inspect.isgeneratorfunction(found.function):
+    if found is not None and kind is not FunctionKind.FLAT_MAP and inspect.isgeneratorfunction(found.function):
         problem = f"the function of a {kind.value} must return, not yield"
         raise LaneError(problem, hint="Use flat_map", code=ErrorCode.MUST_RETURN)
-    if kind not in (OperatorKind.FILTER, OperatorKind.FLAT_MAP):
+    if kind not in (FunctionKind.FILTER, FunctionKind.FLAT_MAP):
         return
     node = None if found is None else definition(found.function)
     if found is None or node is None:
@@ -46,18 +46,18 @@ def check_results(function: Callable[..., Any], kind: OperatorKind, schema: Sche
         raise LaneError("its function returns nothing", hint=hint, code=ErrorCode.USELESS_RESULT)
     for result in returned:
         match result:
-            case ast.Dict() if kind is OperatorKind.FLAT_MAP:
+            case ast.Dict() if kind is FunctionKind.FLAT_MAP:
                 hint = "Return a list of dicts, or yield each"
                 raise LaneError(
                     "flat_map returns one dict, whose keys it would emit", hint=hint, code=ErrorCode.USELESS_RESULT
                 )
-            case ast.Tuple(elts=[_, *_]) if kind is OperatorKind.FILTER:
+            case ast.Tuple(elts=[_, *_]) if kind is FunctionKind.FILTER:
                 hint = "Join conditions by and"
                 raise LaneError(
                     "filter returns a tuple, which is always true", hint=hint, code=ErrorCode.USELESS_RESULT
                 )
             case ast.Attribute(value=ast.Attribute(value=ast.Name(id=name), attr=field), attr=attribute) if (
-                kind is OperatorKind.FILTER and name == found.tuple_name and field in schema.names
+                kind is FunctionKind.FILTER and name == found.tuple_name and field in schema.names
             ):
                 of = schema.fields[schema.names.index(field)].type.python_type
                 if callable(getattr(of, attribute, None)):

@@ -14,7 +14,7 @@ from rayelastic.errors import ErrorCode, SinkError
 from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.forms import Form, plain_form
 from rayelastic.graph.records.schema import Schema
-from rayelastic.graph.spec.operator_spec import Lane, OperatorSpec
+from rayelastic.graph.spec.operator_spec import Lane, OperatorSpec, SinkDescription, SourceDescription
 
 __all__ = ["EDGE_ROWS", "OBJECTS", "TREES", "Content", "FileSink", "FileSource", "Sink", "Source", "restart_seconds"]
 
@@ -33,7 +33,7 @@ class Content(NamedTuple):
     between: Callable[[int, int], bytes]
 
 
-class Source(SourceOf[T]):
+class Source(SourceDescription, SourceOf[T]):
     """A description of a source: a value that can be shipped and restarted.
 
     Attributes:
@@ -84,7 +84,7 @@ class FileSource(Source[T]):
         return len(self.paths) > 1 and not self.time_ordered
 
 
-class Sink:
+class Sink(SinkDescription):
     """A description of a sink.
 
     Attributes:

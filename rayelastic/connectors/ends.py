@@ -16,7 +16,7 @@ from rayelastic.graph.operators.aggregates import AggregateFunction, AggregateSp
 from rayelastic.graph.records.shown import shown
 from rayelastic.graph.spec.declaration import NewOperator, check_new
 from rayelastic.graph.spec.operator_spec import (
-    OperatorKind,
+    OperatorBody,
     OperatorSpec,
     SinkDescription,
     SourceDescription,
@@ -33,7 +33,7 @@ def source_operators(name: str, source: Any, operators: Mapping[str, OperatorSpe
     with NewOperator(name, operators) as location:
         body = _source_description(source, name)
         body.check(name)
-        sides = {side_source(name, port): side for port, side in getattr(body, "side_sources", {}).items()}
+        sides = {side_source(name, port): side for port, side in body.side_sources.items()}
         for side in sides:
             check_new(side, operators)
         return tuple(_source(each, described, location) for each, described in (*sides.items(), (name, body)))
@@ -41,7 +41,7 @@ def source_operators(name: str, source: Any, operators: Mapping[str, OperatorSpe
 
 def _source(name: str, body: SourceDescription, location: str) -> OperatorSpec:
     outputs = (OutputPort(OUT, body.schema),)
-    return OperatorSpec(name, OperatorKind.SOURCE, (), outputs, StateKind.STATEFUL, body, location)
+    return OperatorSpec(name, (), outputs, StateKind.STATEFUL, body, location)
 
 
 def _source_description(source: Any, operator: str) -> SourceDescription:
@@ -52,14 +52,13 @@ def _source_description(source: Any, operator: str) -> SourceDescription:
         source = rows(source)
     elif hasattr(source, "__arrow_c_stream__") or hasattr(source, "iloc"):  # of pyarrow and Polars; of pandas
         source = arrow_source(source)
-    if not hasattr(source, "check") or not hasattr(source, "schema"):
+    if not isinstance(source, SourceDescription):
         hint = "Use rel.rows, text, csv, json, parquet, arrow, callable or polled"
         if callable(source) or isinstance(source, Iterator):
             name = getattr(source, "__name__", "fn")
             hint = f"Write topology.source(rel.callable({name}, schema={{'value': int}})) with its types"
         raise GraphError(f"{shown(source)} isn't a source", hint=hint, code=ErrorCode.NOT_A_SOURCE)
-    described: SourceDescription = source
-    return described
+    return source
 
 
 def sink_operator(up: Upstream, name: str, sink: Any) -> OperatorSpec:
@@ -72,7 +71,7 @@ def sink_operator(up: Upstream, name: str, sink: Any) -> OperatorSpec:
         if isinstance(body, CallSink) and (inspect.isfunction(body.function) or inspect.ismethod(body.function)):
             called = up.compiler.of_record(body.function, up.schema, 3 if body.numbered else 1)
             body = replace(body, function=called)
-        return up.operator(name, OperatorKind.SINK, StateKind.STATEFUL, body, location, outputs=())
+        return up.operator(name, body, location, outputs=())
 
 
 def _sink_description(sink: Any, operator: str) -> SinkDescription:
@@ -81,17 +80,16 @@ def _sink_description(sink: Any, operator: str) -> SinkDescription:
     if hasattr(sink, "as_sink"):
         description: SinkDescription = sink.as_sink(operator)
         return description
-    if callable(sink) and not hasattr(sink, "check") and not _is_own(sink):
+    if callable(sink) and not isinstance(sink, OperatorBody) and not _is_own(sink):
         return call(sink)
-    if not hasattr(sink, "check") or hasattr(sink, "schema"):
+    if not isinstance(sink, SinkDescription):
         hint = "Use rel.parquet, csv, json of a path, rel.call(fn), rel.list(), count(), arrow(), print()"
         if _is_own(sink):
             hint = f"Call it: .sink(rel.{sink.__name__}(...))"
         elif hasattr(sink, "write"):
             hint = "Write its method write(t) as __call__(t), open() as initialize() and close() as shutdown()"
         raise GraphError(f"{shown(sink)} isn't a sink", hint=hint, code=ErrorCode.NOT_A_SINK)
-    described: SinkDescription = sink
-    return described
+    return sink
 
 
 def _is_own(sink: Any) -> bool:

@@ -12,10 +12,9 @@ from rayelastic.errors import ErrorCode, GraphError
 from rayelastic.graph.spec.declaration import check_name
 from rayelastic.graph.spec.location import caller_location
 from rayelastic.graph.spec.loops import check_loops, fed_back
-from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec
-from rayelastic.graph.spec.order import topological_order
-from rayelastic.graph.spec.upstream import FunctionCompiler
-from rayelastic.graph.spec.validation import check_shippable, check_taken
+from rayelastic.graph.spec.operator_spec import OperatorSpec
+from rayelastic.graph.spec.order import check_shippable, check_taken, topological_order
+from rayelastic.graph.spec.requests import FunctionCompiler
 from rayelastic.graph.words import TOPOLOGY, missing
 
 __all__ = ["Declarations", "close_feedback", "declare", "drafted", "is_free", "mark_automatic", "open_feedback"]
@@ -69,7 +68,7 @@ class Declarations:
         Traceback (most recent call last):
         rayelastic.errors.GraphError: operator 'numbers' (...): its output has no sink. ... [no-sink]
         """
-        if not any(spec.kind is OperatorKind.SOURCE for spec in self._operators.values()):
+        if not any(spec.is_source for spec in self._operators.values()):
             raise GraphError(
                 f"topology '{self.name}' has no source",
                 hint="Start with topology.source(rel.text(...))",

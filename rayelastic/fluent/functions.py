@@ -18,7 +18,7 @@ from rayelastic.graph.spec.concurrency import Concurrency
 from rayelastic.graph.spec.dead_letters import OnError
 from rayelastic.graph.spec.declaration import LaneChoice, declaring
 from rayelastic.graph.spec.location import caller_location
-from rayelastic.graph.spec.operator_spec import OperatorKind
+from rayelastic.graph.spec.requests import FunctionKind
 
 __all__ = ["ErrorChoice", "FunctionMethods"]
 
@@ -77,7 +77,7 @@ class FunctionMethods(StreamBase[StreamT]):
         """
         return self._declare(
             function_operator(
-                self._upstream, OperatorKind.MAP, name, fn,
+                self._upstream, FunctionKind.MAP, name, fn,
                 schema=schema, lane=lane, on_error=on_error, sides=sides, concurrent=concurrent,
             )
         )  # fmt: skip
@@ -96,7 +96,7 @@ class FunctionMethods(StreamBase[StreamT]):
         return self._declare(
             function_operator(
                 self._upstream,
-                OperatorKind.FILTER,
+                FunctionKind.FILTER,
                 name,
                 as_function(fn),
                 lane=lane,
@@ -121,7 +121,7 @@ class FunctionMethods(StreamBase[StreamT]):
         return self._declare(
             function_operator(
                 self._upstream,
-                OperatorKind.FLAT_MAP,
+                FunctionKind.FLAT_MAP,
                 name,
                 fn,
                 schema=schema,
@@ -152,7 +152,7 @@ class FunctionMethods(StreamBase[StreamT]):
         """
         return self._declare(
             function_operator(
-                self._upstream, OperatorKind.FLAT_MAP, name, fn,
+                self._upstream, FunctionKind.FLAT_MAP, name, fn,
                 schema=schema, lane=lane, on_error=on_error, drops_none=True,
             )
         )  # fmt: skip

@@ -16,7 +16,8 @@ from rayelastic.graph.records.shown import shown
 from rayelastic.graph.records.time_info import Lifetime, Seconds
 from rayelastic.graph.spec.declaration import LaneChoice, NewOperator
 from rayelastic.graph.spec.location import caller_location
-from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec
+from rayelastic.graph.spec.operator_spec import OperatorSpec
+from rayelastic.graph.spec.requests import FunctionKind
 from rayelastic.graph.spec.upstream import Upstream
 
 __all__ = ["CrossMethods", "JoinMethods"]
@@ -139,7 +140,7 @@ class CrossMethods(StreamBase[StreamT]):
         if fn is None:
             return self._declare_timely(joined)
         behind = self._upstream.behind(joined)
-        return self._declare(joined, function_operator(behind, OperatorKind.MAP, name, fn, schema=schema, lane=lane))
+        return self._declare(joined, function_operator(behind, FunctionKind.MAP, name, fn, schema=schema, lane=lane))
 
 
 class JoinMethods(CrossMethods[StreamT]):

@@ -18,7 +18,7 @@ from rayelastic.graph.operators.processes import process
 from rayelastic.graph.records.time_info import Lifetime
 from rayelastic.graph.spec.concurrency import Concurrency
 from rayelastic.graph.spec.declaration import LaneChoice
-from rayelastic.graph.spec.operator_spec import OperatorKind
+from rayelastic.graph.spec.requests import FunctionKind
 
 __all__ = ["KeyedMethods"]
 
@@ -82,7 +82,7 @@ class KeyedMethods(StreamBase[StreamT]):
         """
         return self._declare(
             function_operator(
-                self._upstream, OperatorKind.MAP, name, fn,
+                self._upstream, FunctionKind.MAP, name, fn,
                 state=state, ttl=ttl, schema=schema, lane=lane, on_error=on_error, sides=sides, concurrent=concurrent,
             )
         )  # fmt: skip
@@ -102,7 +102,7 @@ class KeyedMethods(StreamBase[StreamT]):
         """Keep the tuples for which fn is true. Arguments as for ``map``."""
         return self._declare(
             function_operator(
-                self._upstream, OperatorKind.FILTER, name, as_function(fn),
+                self._upstream, FunctionKind.FILTER, name, as_function(fn),
                 state=state, ttl=ttl, lane=lane, on_error=on_error, concurrent=concurrent,
             )
         )  # fmt: skip
@@ -124,7 +124,7 @@ class KeyedMethods(StreamBase[StreamT]):
         """Emit any number of tuples for each: fn yields them. Arguments as for ``map``."""
         return self._declare(
             function_operator(
-                self._upstream, OperatorKind.FLAT_MAP, name, fn,
+                self._upstream, FunctionKind.FLAT_MAP, name, fn,
                 state=state, ttl=ttl, schema=schema, lane=lane, on_error=on_error, sides=sides, concurrent=concurrent,
             )
         )  # fmt: skip

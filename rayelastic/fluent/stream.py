@@ -23,11 +23,11 @@ from rayelastic.fluent.stages import StageMethods
 from rayelastic.fluent.streams import Streams
 from rayelastic.fluent.tables import TableMethods, TotalMethods
 from rayelastic.fluent.windowed import WindowedStream
-from rayelastic.graph.operators.aligned import Aligned
+from rayelastic.graph.operators.aligned import length_of
 from rayelastic.graph.operators.columns import First, check_count, first_of_each
 from rayelastic.graph.operators.composition import class_operator
 from rayelastic.graph.operators.joins.merge import merge_by_time
-from rayelastic.graph.operators.windows import length_of, session, window
+from rayelastic.graph.operators.windows import Framing, session, window
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.records.shown import shown
 from rayelastic.graph.records.time_info import Lifetime, Seconds
@@ -248,9 +248,11 @@ class Stream(
         if length is not None:
             with declaring(self._upstream.called, caller_location()):
                 seconds = length_of(length, seconds)
-        aligned = Aligned(seconds=seconds, days=days, align_to=align_to, zone=zone)
-        framed = window(self._upstream, count, aligned, slide, rest, within, assign, lateness, clock, ttl)
-        return WindowedStream(self, framed, self._declare_timely)
+        wanted = Framing(
+            seconds=seconds, days=days, align_to=align_to, zone=zone, count=count, slide=slide, rest=rest,
+            within=within, assign=assign, lateness=lateness, clock=clock, ttl=ttl,
+        )  # fmt: skip
+        return WindowedStream(self, window(self._upstream, wanted), self._declare_timely)
 
     def session(
         self, gap: Seconds | Callable[[Any], Seconds], *, lateness: Seconds | None = None, clock: bool = False

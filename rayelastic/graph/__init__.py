@@ -6,24 +6,22 @@
 from rayelastic.graph.records.schema import DataType, Field, Schema
 from rayelastic.graph.spec.operator_spec import (
     CompiledFunction,
-    FunctionRequest,
     Lane,
-    OperatorKind,
     OperatorSpec,
     SinkDescription,
     SourceDescription,
     StateKind,
 )
-from rayelastic.graph.spec.upstream import FunctionCompiler
+from rayelastic.graph.spec.requests import FunctionCompiler, FunctionKind, FunctionRequest
 
 __all__ = [
     "CompiledFunction",
     "DataType",
     "Field",
     "FunctionCompiler",
+    "FunctionKind",
     "FunctionRequest",
     "Lane",
-    "OperatorKind",
     "OperatorSpec",
     "Schema",
     "SinkDescription",

@@ -16,7 +16,7 @@ from rayelastic.connectors.pushed.declaration import IngestSource
 from rayelastic.connectors.typed import Declared, SourceOf
 from rayelastic.errors import ErrorCode, SchemaError, SourceError
 from rayelastic.graph.records.schema import Schema
-from rayelastic.graph.spec.operator_spec import Lane
+from rayelastic.graph.spec.operator_spec import Lane, SourceDescription
 from rayelastic.on_ray.connect import ensure_ray
 from rayelastic.runtime.ingest.client import PushError, push_partition
 
@@ -36,7 +36,7 @@ POLL = 0.5  # seconds between two checks whether the push was cancelled
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DatasetSource(SourceOf[T]):
+class DatasetSource(SourceDescription, SourceOf[T]):
     """A Ray Dataset that feeds a source; made by `rel.dataset`.
 
     Args:

@@ -15,7 +15,7 @@ from rayelastic.errors import (
     StateError,
     UnavailableError,
 )
-from rayelastic.graph.spec.validation import check_shippable
+from rayelastic.graph.spec.order import check_shippable
 from rayelastic.on_ray.calls import answer
 from rayelastic.on_ray.connect import NAMESPACE, ensure_ray, warn_of_open_cluster
 from rayelastic.on_ray.coordinator_actor import COORDINATOR_CLASS, CoordinatorActor

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rayelastic.graph.operators.joins.build_first import Waiting, sources_that_wait
-from rayelastic.graph.operators.joins.by_key import RIGHT, Join, JoinKind
+from rayelastic.graph.operators.joins.by_key import RIGHT
 from rayelastic.graph.spec.operator_spec import OperatorSpec
 from rayelastic.graph.spec.order import Graph, memory_of
 from rayelastic.plan.exec_plan import ExecPlan
@@ -51,11 +51,11 @@ def describe(operators: Mapping[str, OperatorSpec]) -> dict[str, OperatorInfo]:
     """Return the kind, execution mode, reason and location of each operator."""
     return {
         name: OperatorInfo(
-            spec.kind.value,
+            spec.kind,
             spec.lane.value,
             f"{spec.reason}; {memory_of(spec)}: one replica" if spec.remembers else spec.reason,
             spec.location,
-            getattr(spec.body, "refusal", None),
+            spec.body.refusal,
         )
         for name, spec in operators.items()
     }
@@ -98,22 +98,10 @@ def _notes(graph: Graph, region: Region, waiting: Sequence[Waiting]) -> list[str
     if python and region.kind is not RegionKind.SOURCE:
         notes.append(f"{', '.join(python)} need{'s' if len(python) == 1 else ''} Python: grows by more processes")
     for name in region.operators:
-        body = graph.operators[name].body
-        if isinstance(body, Join) and not body.kind.is_bounded:
-            notes += [f"{name} {note}" for note in _kept(body, [one for one in waiting if one.join == name])]
+        waits = [one for one in waiting if one.join == name]
+        side = ("right" if waits[0].port == RIGHT else "left") if waits else ""
+        notes += [f"{name} {note}" for note in graph.operators[name].body.notes(side, [one.source for one in waits])]
     return [line for note in notes for line in _wrapped(f"    note: {note}", 10)]
-
-
-def _kept(join: Join, waits: Sequence[Waiting]) -> list[str]:
-    """What a join keeps, if that may be for ever, or takes a source that waits."""
-    if waits:
-        side = "right" if waits[0].port == RIGHT else "left"
-        sources = ", ".join(one.source for one in waits)
-        return [f"keeps its {side} side, which is read first: {sources} begins when it has ended"]
-    what = "both sides" if join.kind is JoinKind.PAIRS or join.symmetric else "its right side"
-    if join.ttl is not None:
-        return [f"keeps {what}"] if join.kind is JoinKind.PAIRS else []
-    return [f"keeps {what} as long as the job runs: ttl= ends keys that don't come any more"]
 
 
 def _wrapped(text: str, indent: int) -> list[str]:

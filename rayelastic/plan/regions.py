@@ -31,7 +31,7 @@ Within a chain the search goes downstream from the source, so early regions get 
 upstream of the first partitioned operator belong to its region if they and all between have its keys.
 
 In the paper, tuples are distributed by their keys at the start of a region. It assumes that keys pass unchanged through
-the functions up to the region's last partitioned operator. Here this has to be known (``CompiledFunction.kept``). A
+the functions up to the region's last partitioned operator. Here this has to be known (``OperatorBody.keeps_keys``). A
 function that may emit another key than it received stays outside the region, upstream of its first partitioned
 operator. After that operator, no further partitioned one follows such a function in the region.
 """
@@ -41,12 +41,10 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import cast
 
 from rayelastic.graph.operators.channels import channel_heads
-from rayelastic.graph.operators.joins.by_key import Join, JoinKind
 from rayelastic.graph.spec.loops import loops
-from rayelastic.graph.spec.operator_spec import CompiledFunction, OperatorKind, OperatorSpec, StateKind
+from rayelastic.graph.spec.operator_spec import OperatorSpec, StateKind
 from rayelastic.graph.spec.order import Graph, consumers, runs_anywhere, topological_order
 from rayelastic.graph.spec.ports import IN, operator_of, port_of
 
@@ -134,7 +132,7 @@ def regions(graph: Graph) -> tuple[Region, ...]:
     parts = [(kind, [operators[name] for name in order if kept.get(name) == head]) for head, kind in kinds.items()]
     found = {member.name: kind for kind, members in parts for member in members}
     for chain in _chains(operators, order, kept):
-        if chain[0].kind is OperatorKind.SOURCE:
+        if chain[0].is_source:
             cut = [(RegionKind.SOURCE, chain)]
         else:
             cut = _split(chain, in_turn=_can_take_turns(chain[0], found))
@@ -159,7 +157,7 @@ def _chains(operators: Mapping[str, OperatorSpec], order: list[str], kept: Conta
             upstream is not None
             and upstream not in kept
             and len(downstream[upstream]) == 1
-            and operators[upstream].kind is not OperatorKind.SOURCE
+            and not operators[upstream].is_source
         )
         if upstream is not None and joins:
             chain = chain_of[upstream]
@@ -190,13 +188,7 @@ def _rest(chain: list[OperatorSpec], *, in_turn: bool) -> list[tuple[RegionKind,
 
 
 def _takes_rules(spec: OperatorSpec) -> bool:
-    """Return whether any replica may run a join on any tuple, if the replica receives the whole other stream.
-
-    A join by event time emits tuples later than it takes them, so their results would leave their round-robin turn.
-    """
-    body = spec.body
-    alone = bool(spec.keys or spec.remembers)
-    return isinstance(body, Join) and body.kind is JoinKind.CROSS and not alone and body.left_time is None
+    return spec.body.takes_rules and not (spec.keys or spec.remembers)
 
 
 def _split(chain: list[OperatorSpec], *, in_turn: bool) -> list[tuple[RegionKind, list[OperatorSpec]]]:
@@ -213,12 +205,12 @@ def _split(chain: list[OperatorSpec], *, in_turn: bool) -> list[tuple[RegionKind
             start > rest_from
             and len(first.inputs) == 1
             and _fits(chain[start - 1], first)
-            and _keeps_keys(chain[start - 1], first)
+            and chain[start - 1].body.keeps_keys(first.keys)
         ):
             start -= 1
         known = True
         while end < len(chain) and _fits(chain[end], first):
-            known = known and _keeps_keys(chain[end - 1], first)
+            known = known and chain[end - 1].body.keeps_keys(first.keys)
             if not known and chain[end].state_kind is StateKind.PARTITIONED:
                 break
             end += 1
@@ -245,18 +237,6 @@ def _fits(spec: OperatorSpec, first: OperatorSpec) -> bool:
         here, there = spec.input_schema.find(key), first.input_schema.find(key)
         if here is None or there is None or here.format != there.format:
             return False
-    return True
-
-
-def _keeps_keys(spec: OperatorSpec, first: OperatorSpec) -> bool:
-    """Tell whether the keys of a region's first partitioned operator are known to pass an operator unchanged."""
-    match spec.kind:
-        case OperatorKind.MAP | OperatorKind.FLAT_MAP:
-            return cast("CompiledFunction", spec.body).kept.issuperset(first.keys)
-        case OperatorKind.OPERATOR | OperatorKind.PROCESS:
-            return False
-        case OperatorKind.AGGREGATE:  # the first of two steps is to run on any tuples of any key
-            return spec.state_kind is not StateKind.STATELESS
     return True
 
 

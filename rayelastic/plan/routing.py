@@ -14,8 +14,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from rayelastic.graph.operators.channels import is_in_turn
-from rayelastic.graph.operators.joins.by_key import Join, JoinKind
-from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec, StateKind
+from rayelastic.graph.spec.operator_spec import OperatorSpec, StateKind
 from rayelastic.graph.spec.ports import IN, OUT, operator_of, port_of
 from rayelastic.plan.exec_plan import ExecPlan, PlanLink, RegionPlan
 from rayelastic.plan.regions import RegionKind
@@ -146,7 +145,7 @@ def _why_fixed(planned: RegionPlan, operators: Mapping[str, OperatorSpec], taken
     if not region.kind.is_replicable:
         if alone := next((m for m in members if m.remembers), None):
             return Code.REMEMBERS(operator=alone.name, names=list(alone.remembers))
-        if timed := next((m.name for m in members if _is_in_order_of_times(m)), None):
+        if timed := next((m.name for m in members if m.body.orders_rules and not m.keys), None):
             return Code.IN_ORDER_OF_TIMES(operator=timed)
         return Code.KIND_HAS_ONE(kind=region.kind.value)
     if region.kind is RegionKind.STATELESS and taken.isdisjoint(members[-1].streams):
@@ -154,7 +153,7 @@ def _why_fixed(planned: RegionPlan, operators: Mapping[str, OperatorSpec], taken
     if region.kind is RegionKind.DATA_PARALLEL and not region.keys:
         return Code.ONE_GROUP()
     several = [m for m in members if len(m.inputs) != 1]
-    if several not in ([], members[:1]) or any(m.kind is not OperatorKind.JOIN for m in several):
+    if several not in ([], members[:1]) or not all(m.body.routes_inputs for m in several):
         return Code.SEVERAL_INPUTS(operators=[m.name for m in several])
     if branching := [m.name for m in members if not taken.isdisjoint(m.streams[1:]) or m.loop_edges]:
         return Code.SEVERAL_OUTPUTS(operators=branching)
@@ -166,12 +165,6 @@ def _why_fixed(planned: RegionPlan, operators: Mapping[str, OperatorSpec], taken
     if not planned.is_together:
         return Code.PIPELINES_APART()
     return None
-
-
-def _is_in_order_of_times(spec: OperatorSpec) -> bool:
-    """Tell whether it is a join of tuples without keys with rules that only its times keep from having replicas."""
-    body = spec.body
-    return isinstance(body, Join) and body.kind is JoinKind.CROSS and not spec.keys and body.left_time is not None
 
 
 def _taken(operators: Mapping[str, OperatorSpec]) -> frozenset[str]:

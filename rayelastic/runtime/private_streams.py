@@ -12,11 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rayelastic.compile import OperatorCode
-from rayelastic.compile.code.operator_code import View
-from rayelastic.connectors.generate.declaration import CallableSource, GenerateSource
-from rayelastic.connectors.memory.declaration import RowsSource
 from rayelastic.graph.spec.dead_letters import OnError
-from rayelastic.graph.spec.operator_spec import Lane, OperatorKind
 
 if TYPE_CHECKING:
     from rayelastic.graph.spec.operator_spec import OperatorSpec
@@ -68,21 +64,13 @@ def _gives(spec: OperatorSpec) -> bool:
     """Return whether an operator pickles Python's results, for one stream of objects."""
     if len(spec.outputs) != 1 or not spec.outputs[0].schema.holds_objects:
         return False
-    return isinstance(spec.body, CallableSource | GenerateSource | RowsSource) or _is_called_by_tuples(spec)
+    return _passes(spec)
 
 
 def _takes(spec: OperatorSpec) -> bool:
     """Return whether an operator unpickles the tuples of one stream for Python, and forwards no bytes."""
-    return len(spec.edges) == 1 and not spec.loop_edges and _is_called_by_tuples(spec)
+    return len(spec.edges) == 1 and not spec.loop_edges and _passes(spec)
 
 
-def _is_called_by_tuples(spec: OperatorSpec) -> bool:
-    code = spec.body
-    return (
-        isinstance(code, OperatorCode)
-        and code.lane is Lane.PYTHON
-        and code.view is View.TUPLES
-        and code.concurrent is None
-        and spec.kind in (OperatorKind.MAP, OperatorKind.FLAT_MAP)
-        and spec.on_error is OnError.FAIL
-    )
+def _passes(spec: OperatorSpec) -> bool:
+    return spec.body.passes_objects and spec.on_error is OnError.FAIL

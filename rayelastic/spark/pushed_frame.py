@@ -10,7 +10,7 @@ from rayelastic.connectors.pushed.declaration import IngestSource
 from rayelastic.connectors.typed import SourceOf
 from rayelastic.errors import ErrorCode, SourceError
 from rayelastic.graph.records.schema import Schema
-from rayelastic.graph.spec.operator_spec import Lane
+from rayelastic.graph.spec.operator_spec import Lane, SourceDescription
 from rayelastic.runtime.ingest.client import push_partition
 from rayelastic.spark.worker import start_tasks_quickly
 
@@ -29,7 +29,7 @@ PUSHED = "partition int, rows long"  # the result of a pusher, a row for each pa
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PushedFrame(SourceOf[T]):
+class PushedFrame(SourceDescription, SourceOf[T]):
     """A DataFrame that feeds a source.
 
     Args:

@@ -20,6 +20,7 @@ import rayelastic as rel
 from rayelastic import spark as bridge
 from rayelastic.connectors.pushed.frames import Epoch
 from rayelastic.errors import JobCancelledError, JobFailedError, SourceError, SparkError
+from rayelastic.graph import SourceDescription
 from rayelastic.job import start
 from rayelastic.on_ray.connect import ensure_ray
 from rayelastic.runtime.values.status import State
@@ -82,11 +83,11 @@ def test_a_stream_that_ends_is_counted_once(spark: SparkSession, files: Path, tm
     assert {t.word: (t.n, t.total) for t in result["out"]} == expected()
 
 
-class Held:
+class Held(SourceDescription):
     """A source that pushes nothing itself until the job is over: somebody else feeds it."""
 
     def __init__(self, source: bridge.SparkStream[Any]) -> None:
-        self.schema, self.lane, self.reason = source.schema, source.lane, source.reason
+        self.__dict__ |= {"schema": source.schema, "reason": source.reason}
         self.over = threading.Event()
         self.for_pe = source.for_pe
 

@@ -93,7 +93,7 @@ def test_a_source_of_a_folder_of_its_own_is_stopped_and_restored(numbers: Any, t
     assert [t.value for t in before + after] == list(range(2 * COUNT))
 
     spec = topology().operators["numbers"]
-    source = numbers.source_operator(spec, native_schema(spec.body.schema))  # type: ignore[union-attr]
+    source = numbers.source_operator(spec, native_schema(spec.body.schema))  # type: ignore[attr-defined]
     assert source.seek(position, None) == 0, "it reads nothing again"
     files[0].write_bytes(files[0].read_bytes()[::-1])
     with pytest.raises(StateError) as error:

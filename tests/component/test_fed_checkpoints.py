@@ -18,7 +18,7 @@ from rayelastic.connectors.pushed.declaration import IngestSource
 from rayelastic.connectors.pushed.frames import Epoch
 from rayelastic.errors import JobCancelledError, JobFailedError
 from rayelastic.graph.records.schema import Schema
-from rayelastic.graph.spec.operator_spec import Lane
+from rayelastic.graph.spec.operator_spec import SourceDescription
 from rayelastic.job import LocalControl, prepare
 from rayelastic.job.job import Job
 from rayelastic.runtime.element.host import InProcessHost
@@ -44,7 +44,7 @@ ALL = list(range(EPOCHS * PARTITIONS * ROWS))
 
 
 @dataclass
-class Pushed:
+class Pushed(SourceDescription):
     """What Spark does, in small: micro-batches in order, each of which is committed when the job has secured it.
 
     Args:
@@ -59,7 +59,6 @@ class Pushed:
     pushes: list[int] = field(default_factory=list)
     query: str = "q"
     schema: Schema = SCHEMA
-    lane: Lane = Lane.BUILT_IN
     reason: str = "a test pushes"
     cancelled: bool = False
 

@@ -18,7 +18,8 @@ from rayelastic.compile.code.operator_code import OperatorCode
 from rayelastic.compile.code.state import MutableState
 from rayelastic.compile.lanes.python_lane import error_text
 from rayelastic.graph.records.schema import Schema
-from rayelastic.graph.spec.operator_spec import FunctionRequest, Lane, OperatorKind
+from rayelastic.graph.spec.operator_spec import Lane
+from rayelastic.graph.spec.requests import FunctionKind, FunctionRequest
 from tests.component.compile.harness import Outcome, Runner
 from tests.oracle.beyond import watched
 from tests.oracle.program import Program
@@ -105,7 +106,7 @@ def request(program: Program, names: dict[str, Any]) -> FunctionRequest:
     """What the compiler is asked for."""
     return FunctionRequest(
         "op",
-        OperatorKind(program.kind),
+        FunctionKind(program.kind),
         names["f"],
         Schema.of(names["Row"]),
         output=Schema.of(names["OUTPUT"]) if program.declared else None,

@@ -20,7 +20,8 @@ from rayelastic.compile import Compiler
 from rayelastic.compile.cache.code_cache import CodeCache
 from rayelastic.errors import RayelasticError
 from rayelastic.graph.records.schema import Schema
-from rayelastic.graph.spec.operator_spec import FunctionRequest, Lane, OperatorKind
+from rayelastic.graph.spec.operator_spec import Lane
+from rayelastic.graph.spec.requests import FunctionKind, FunctionRequest
 from tests.component.compile.harness import Runner
 from tests.oracle.compare import Difference, cells, shown
 from tests.oracle.program import Program
@@ -63,7 +64,7 @@ def _once(program: Program, name: str, rows: Rows, shim: ctypes.CDLL, cache: Cod
     names = program.module(name)
     output = Schema.of(names["OUTPUT"])
     request = FunctionRequest(
-        "op", OperatorKind(program.kind), names["f"], Schema.of(names["Row"]), output=output, location="made.py:1"
+        "op", FunctionKind(program.kind), names["f"], Schema.of(names["Row"]), output=output, location="made.py:1"
     )
     code = Compiler(cache).compile(request)
     if code.lane is not Lane.COMPILED:

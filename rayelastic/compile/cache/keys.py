@@ -7,7 +7,7 @@ from pathlib import Path
 from rayelastic.compile.cache.environment import environment, layout
 from rayelastic.compile.reading.identity import Identity
 from rayelastic.graph.records.schema import Schema
-from rayelastic.graph.spec.operator_spec import FunctionRequest
+from rayelastic.graph.spec.requests import FunctionRequest
 
 __all__ = ["code_inputs", "refusal_inputs"]
 

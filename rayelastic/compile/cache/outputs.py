@@ -8,7 +8,7 @@ from rayelastic.compile.cache.code_cache import CacheEntry
 from rayelastic.compile.reading.identity import Identity
 from rayelastic.graph.records.forms import Form
 from rayelastic.graph.records.schema import Schema, laid_out
-from rayelastic.graph.spec.operator_spec import FunctionRequest
+from rayelastic.graph.spec.requests import FunctionRequest
 
 __all__ = ["described_output", "output_of"]
 

@@ -13,7 +13,7 @@ from typing import Any
 from rayelastic.compile.code.operator_code import OperatorCode
 from rayelastic.compile.reading.identity import frozen_digest
 from rayelastic.graph.records.schema import Schema
-from rayelastic.graph.spec.operator_spec import OperatorKind
+from rayelastic.graph.spec.requests import FunctionKind
 
 __all__ = ["answers", "inexact", "items_of"]
 
@@ -36,7 +36,7 @@ def answers(code: OperatorCode) -> Callable[[tuple[Any, ...]], Answer]:
             return None
         if changed():
             return None
-        if code.kind is OperatorKind.FILTER:
+        if code.kind is FunctionKind.FILTER:
             return bool(items[0])
         return None if any(inexact(code.output_schema, item) is not None for item in items) else items
 
@@ -46,7 +46,7 @@ def answers(code: OperatorCode) -> Callable[[tuple[Any, ...]], Answer]:
 def items_of(code: OperatorCode, arguments: list[Any]) -> list[Any]:
     """Return what the user's function emits, as a list."""
     result = code.function(*arguments)
-    if code.kind is OperatorKind.FLAT_MAP:
+    if code.kind is FunctionKind.FLAT_MAP:
         return list(result) if result is not None else []
     return [result]
 

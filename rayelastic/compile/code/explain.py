@@ -11,7 +11,7 @@ from rayelastic.compile.code.answers import Changed, inexact, items_of
 from rayelastic.compile.code.operator_code import OperatorCode
 from rayelastic.compile.code.state import MutableState
 from rayelastic.graph.records.schema import Field, Schema
-from rayelastic.graph.spec.operator_spec import OperatorKind
+from rayelastic.graph.spec.requests import FunctionKind
 
 __all__ = ["Explanation", "explain"]
 
@@ -66,7 +66,7 @@ def _without_this_package(error: BaseException) -> BaseException:
 
 def _difference(code: OperatorCode, items: list[Any]) -> str:
     """Describe what can make compiled code fail where Python doesn't."""
-    if code.kind is not OperatorKind.FILTER:
+    if code.kind is not FunctionKind.FILTER:
         for item in items:
             problem = _problem(code.output_schema, item)
             if problem:

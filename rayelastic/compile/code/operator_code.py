@@ -6,14 +6,15 @@ Holds no Numba object: machine code is bytes here, an address after `load`. Know
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, IntFlag
 from typing import Any
 
 from rayelastic.compile.reading.kept_fields import kept_fields
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.concurrency import Concurrency
-from rayelastic.graph.spec.operator_spec import Lane, OperatorKind
+from rayelastic.graph.spec.operator_spec import PICKLED, CompiledFunction, Lane, OperatorSpec, StateKind, fields_form
+from rayelastic.graph.spec.requests import FunctionKind
 
 __all__ = ["Flags", "MachineCode", "OperatorCode", "View"]
 
@@ -62,7 +63,7 @@ class MachineCode:
 
 
 @dataclass(frozen=True, slots=True)
-class OperatorCode:
+class OperatorCode(CompiledFunction):
     """A user's function in its execution mode. Picklable with cloudpickle; `load` makes it runnable.
 
     Args:
@@ -87,8 +88,8 @@ class OperatorCode:
     """
 
     operator: str
-    kind: OperatorKind
-    lane: Lane
+    kind: FunctionKind
+    lane: Lane = field()
     reason: str
     function: Callable[..., Any]
     input_schema: Schema
@@ -105,23 +106,54 @@ class OperatorCode:
     concurrent: Concurrency | None = None
     refusal: Mapping[str, Any] | None = None
 
+    object_field = "function"
+    takes_turns = True
+
     @property
-    def kept(self) -> frozenset[str]:
-        """The fields that every output tuple copies from its input tuple, as far as the code shows."""
-        if self.kind is OperatorKind.FILTER:
-            return frozenset(self.input_schema.names)
+    def operator_kind(self) -> str:
+        """The name of its kind."""
+        return self.kind.value
+
+    @property
+    def user_function(self) -> OperatorCode:
+        """Itself."""
+        return self
+
+    @property
+    def passes_objects(self) -> bool:
+        """Whether Python calls it with one tuple after the other, for tuples of its own."""
+        by_tuple = self.lane is Lane.PYTHON and self.view is View.TUPLES and self.concurrent is None
+        return by_tuple and self.kind is not FunctionKind.FILTER
+
+    def state_kind(self, keys: tuple[str, ...]) -> StateKind:  # noqa: ARG002
+        """Return whether it keeps state of keys."""
+        return StateKind.STATELESS if self.state is None else StateKind.PARTITIONED
+
+    def keeps_keys(self, keys: tuple[str, ...]) -> bool:
+        """Return whether every output tuple copies these fields from its input tuple, as far as the code shows."""
+        if self.kind is FunctionKind.FILTER:
+            return True
         if self.view is not View.TUPLES or self.concurrent is not None:
-            return frozenset()
-        flat = self.kind is OperatorKind.FLAT_MAP
-        return kept_fields(self.function, self.input_schema, self.output_schema, flat=flat)
+            return not keys
+        flat = self.kind is FunctionKind.FLAT_MAP
+        return kept_fields(self.function, self.input_schema, self.output_schema, flat=flat).issuperset(keys)
+
+    def keeps_splits(self, spec: OperatorSpec) -> bool:
+        """Forward announced splits, if it is stateless and calls one after the other."""
+        return self.state is None and self.concurrent is None and not spec.loop_edges
+
+    def kept_form(self, spec: OperatorSpec) -> str:
+        """Describe its state."""
+        state = PICKLED if self.state_schema is None else f"record ({fields_form(self.state_schema)})"
+        return f"{spec.key_form}, {state}"
 
     @property
     def flags(self) -> Flags:
         """The properties that the scheduler uses."""
         flags = Flags.NEEDS_TOKEN if self.lane.needs_python else Flags(0)
-        if self.kind is OperatorKind.MAP:
+        if self.kind is FunctionKind.MAP:
             flags |= Flags.ONE_TO_ONE
-        if self.kind is OperatorKind.FILTER:
+        if self.kind is FunctionKind.FILTER:
             flags |= Flags.FILTER
         if self.state is not None:
             flags |= Flags.KEYED

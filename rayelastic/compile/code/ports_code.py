@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from rayelastic.compile.code.operator_code import View
 from rayelastic.graph.spec.dead_letters import OnError
-from rayelastic.graph.spec.operator_spec import Lane
+from rayelastic.graph.spec.operator_spec import PICKLED, Lane, OperatorBody, OperatorSpec, StateKind, fields_form
 from rayelastic.graph.spec.ports import InputPort, OutputPort
 
 __all__ = ["PortsCode"]
 
 
 @dataclass(frozen=True, slots=True)
-class PortsCode:
+class PortsCode(OperatorBody):
     """An instance of a user's operator class in its execution mode. Picklable with cloudpickle.
 
     Args:
@@ -36,13 +36,14 @@ class PortsCode:
     instance: Any
     inputs: tuple[InputPort, ...]
     outputs: tuple[OutputPort, ...]
-    lane: Lane
+    lane: Lane = field()
     reason: str
     state: Callable[[], Any] | None = None
     view: View = View.TUPLES
     library: str = ""
     on_error: OnError = OnError.FAIL
     refusal: Mapping[str, Any] | None = None
+    operator_kind = "operator"
 
     @property
     def ends(self) -> bool:
@@ -53,3 +54,20 @@ class PortsCode:
     def is_conjunctive(self) -> bool:
         """Whether it waits for all its ports."""
         return self.inputs[0].demand is not None
+
+    def keeps_keys(self, keys: tuple[str, ...]) -> bool:  # noqa: ARG002
+        """Return False: it may emit anything."""
+        return False
+
+    def state_form(self, spec: OperatorSpec) -> str | None:
+        """Describe its state: tuples that wait for each other, the user's object, or the state of keys."""
+        waiting = " and ".join(f"({fields_form(port.schema)})" for port in spec.inputs if port.demand is not None)
+        if waiting:
+            keeps = "" if spec.state_kind is StateKind.STATELESS else f", and its object, {PICKLED}"
+            return f"tuples of {waiting} that wait for each other{keeps}"
+        return OperatorBody.state_form(self, spec)
+
+    def kept_form(self, spec: OperatorSpec) -> str:
+        """Describe the user's object, or the state of keys."""
+        of = "its object" if spec.state_kind is StateKind.STATEFUL else spec.key_form
+        return f"{of}, {PICKLED}"

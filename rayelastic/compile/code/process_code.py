@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from rayelastic.compile.code.operator_code import MachineCode
 from rayelastic.graph.records.schema import Schema
-from rayelastic.graph.spec.operator_spec import ProcessRequest
+from rayelastic.graph.spec.requests import ProcessRequest
 
 __all__ = ["ProcessCode"]
 

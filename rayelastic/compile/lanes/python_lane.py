@@ -15,7 +15,7 @@ from typing import Any
 
 from rayelastic.compile.lanes.frames import frame_of, run_of
 from rayelastic.graph.records.schema import Schema
-from rayelastic.graph.spec.operator_spec import OperatorKind
+from rayelastic.graph.spec.requests import FunctionKind
 
 __all__ = ["TUPLE_ATTRIBUTE", "about", "call_each", "error_text", "marked", "per_run", "position", "vectorised"]
 
@@ -70,17 +70,17 @@ def position(tuples: Sequence[Any], rest: Any) -> int:
     return len(tuples) - 1 - int(rest.__length_hint__())
 
 
-def per_run(function: Callable[..., Any], kind: OperatorKind, *, keyed: bool) -> Callable[..., list[Any]]:
+def per_run(function: Callable[..., Any], kind: FunctionKind, *, keyed: bool) -> Callable[..., list[Any]]:
     """Return the per-run callable of a function of one tuple, or of a tuple and its key's state.
 
-    >>> per_run(lambda t: (t[0] + 1,), OperatorKind.MAP, keyed=False)([(1,), (2,)])
+    >>> per_run(lambda t: (t[0] + 1,), FunctionKind.MAP, keyed=False)([(1,), (2,)])
     [(2,), (3,)]
-    >>> per_run(lambda t: range(t[0]), OperatorKind.FLAT_MAP, keyed=False)([(1,), (2,)])
+    >>> per_run(lambda t: range(t[0]), FunctionKind.FLAT_MAP, keyed=False)([(1,), (2,)])
     [0, 0, 1]
     """
-    if kind is OperatorKind.FLAT_MAP:
+    if kind is FunctionKind.FLAT_MAP:
         return _flat_keyed(function) if keyed else _flat(function)
-    convert: Callable[[Any], Any] | None = bool if kind is OperatorKind.FILTER else None
+    convert: Callable[[Any], Any] | None = bool if kind is FunctionKind.FILTER else None
     return _each_keyed(function, convert) if keyed else _each(function, convert)
 
 

@@ -16,8 +16,9 @@ from rayelastic.compile.lanes.ports_lane import Router
 from rayelastic.compile.lanes.python_lane import error_text, marked
 from rayelastic.compile.reading.signatures import annotated_library
 from rayelastic.graph.spec.dead_letters import OnError
-from rayelastic.graph.spec.operator_spec import Lane, OperatorKind
+from rayelastic.graph.spec.operator_spec import Lane
 from rayelastic.graph.spec.ports import OutputPort
+from rayelastic.graph.spec.requests import FunctionKind
 
 __all__ = ["tolerant"]
 
@@ -49,9 +50,9 @@ def _of_tuples(code: OperatorCode, router: Router, on_error: OnError, checks: Se
         for index, item in enumerate(tuples):
             try:
                 made = function(item) if states is None else function(item, states[index])
-                if kind is OperatorKind.FILTER:
+                if kind is FunctionKind.FILTER:
                     given: Any = (item,) if made else ()
-                elif kind is OperatorKind.MAP:
+                elif kind is FunctionKind.MAP:
                     given = (made,)
                 else:
                     given = () if made is None else made
@@ -85,7 +86,7 @@ def _of_runs(code: OperatorCode, ports: Sequence[OutputPort], on_error: OnError)
     router = Router([port.name for port in ports])
 
     def by_port(made: Any, run: Any) -> list[Any]:
-        if code.kind is OperatorKind.FILTER:
+        if code.kind is FunctionKind.FILTER:
             return [_kept(run, run_of(made, library, ports[0].schema), code.view)]
         if len(ports) == 1:
             return [run_of(made, library, ports[0].schema)]

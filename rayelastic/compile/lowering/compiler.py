@@ -26,7 +26,7 @@ from rayelastic.compile.lowering.passes.try_blocks import closures_kept, compreh
 from rayelastic.compile.lowering.records import loop
 from rayelastic.compile.lowering.records.types import RecordType
 from rayelastic.graph.records.schema import Schema
-from rayelastic.graph.spec.operator_spec import OperatorKind
+from rayelastic.graph.spec.requests import FunctionKind
 from rayelastic.reasons import Code
 
 __all__ = ["PROVIDED", "Compiled", "Plan", "compile_function", "flattened"]
@@ -112,7 +112,7 @@ def _may_be_in_place(plan: Plan, input_schema: Schema) -> bool:
     """
     if plan.has_suspicions:
         return False
-    if plan.kind is OperatorKind.FILTER:
+    if plan.kind is FunctionKind.FILTER:
         return True
     same_size = plan.output.record_size == input_schema.record_size
-    return plan.kind is OperatorKind.MAP and same_size and not plan.output.has_text
+    return plan.kind is FunctionKind.MAP and same_size and not plan.output.has_text

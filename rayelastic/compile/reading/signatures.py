@@ -14,7 +14,7 @@ from typing import Any
 from rayelastic.compile.reading.bound import taken_apart
 from rayelastic.errors import LaneError, SchemaError
 from rayelastic.graph.records.schema import Schema
-from rayelastic.graph.spec.operator_spec import OperatorKind
+from rayelastic.graph.spec.requests import FunctionKind
 
 __all__ = ["annotated_library", "annotated_output", "annotated_result", "check_arguments", "unknown_name"]
 
@@ -46,7 +46,7 @@ def annotated_library(function: Callable[..., Any], parameter: str | None = None
     return _FRAMES.get((hint.__module__.partition(".")[0], hint.__name__), "")
 
 
-def annotated_output(function: Callable[..., Any], kind: OperatorKind, *, batched: bool = False) -> Schema | None:
+def annotated_output(function: Callable[..., Any], kind: FunctionKind, *, batched: bool = False) -> Schema | None:
     """Return the schema of the return annotation; None if there is none or it isn't a schema.
 
     Args:
@@ -55,11 +55,11 @@ def annotated_output(function: Callable[..., Any], kind: OperatorKind, *, batche
         batched: Whether it returns a list of results.
 
     >>> def f(t) -> float: ...
-    >>> print(annotated_output(f, OperatorKind.MAP))
+    >>> print(annotated_output(f, FunctionKind.MAP))
     Record(value: float64)
     """
     hint = _hints(function).get("return")
-    for _ in range((kind is OperatorKind.FLAT_MAP) + batched):
+    for _ in range((kind is FunctionKind.FLAT_MAP) + batched):
         arguments = typing.get_args(hint)
         hint = arguments[0] if arguments and typing.get_origin(hint) is not tuple else None
     if hint is None:

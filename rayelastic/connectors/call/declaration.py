@@ -63,6 +63,7 @@ class CallSink(Sink):
     numbered: bool = False
     lane: Lane = Lane.PYTHON
     reason: str = "a Python function called with each tuple"
+    object_field = "function"
 
     @property
     def shows_rows(self) -> bool:  # type: ignore[override]  # of the object

@@ -28,6 +28,8 @@ class GenerateSource(Source[T]):
     count: int | None
     schema: Schema
     lane: Lane = Lane.PYTHON
+    object_field = "function"
+    passes_objects = True
 
     @property
     def reason(self) -> str:
@@ -98,6 +100,8 @@ class CallableSource(Source[T]):
     function: Callable[[], Iterator[Any]]
     schema: Schema
     lane: Lane = Lane.PYTHON
+    object_field = "function"
+    passes_objects = True
 
     @property
     def reason(self) -> str:

@@ -30,6 +30,7 @@ class RowsSource(Source[T]):
     rows: tuple[tuple[Any, ...], ...] = field(repr=False)
     schema: Schema
     lane: Lane = Lane.PYTHON
+    passes_objects = True
 
     @property
     def reason(self) -> str:

@@ -64,6 +64,7 @@ class PolledSource(Source[T]):
     source: Partitions = field(repr=False)
     schema: Schema
     lane: Lane = Lane.PYTHON
+    object_field = "source"
 
     @property
     def reason(self) -> str:

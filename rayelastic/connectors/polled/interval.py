@@ -70,6 +70,7 @@ class IntervalSource(PolledSource[Any]):
     kind: ClassVar[str] = "IntervalSource"
 
     source: Ticks
+    object_field = ""  # no object of the user's
 
     @property
     def reason(self) -> str:

@@ -13,14 +13,14 @@ from enum import Enum
 from typing import NamedTuple
 
 from rayelastic.errors import ErrorCode, GraphError
-from rayelastic.graph.records.shown import shown
+from rayelastic.graph.records.shown import invalid, shown
 from rayelastic.graph.spec.location import caller_location
-from rayelastic.graph.spec.operator_spec import CompiledAggregate, Lane
+from rayelastic.graph.spec.operator_spec import fields_form
+from rayelastic.graph.spec.requests import CompiledAggregate
 
 __all__ = [
     "AggregateFunction",
     "AggregateSpec",
-    "Aggregation",
     "Emit",
     "Named",
     "TopK",
@@ -65,6 +65,10 @@ class Emit(Enum):
 
     FINAL = "final"  # one per key, when the input has ended
     UPDATE = "update"  # the new values of the key, after each tuple
+
+    @classmethod
+    def _missing_(cls, value: object) -> Emit:
+        raise invalid("emit", value, "Choose 'final' or 'update'", ErrorCode.UNKNOWN_CHOICE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,36 +139,11 @@ class TopK:
         return {f"{output}_{i + 1}": AggregateSpec(largest, self.field, None, i, self.k) for i in range(self.k)}
 
 
-@dataclass(frozen=True, slots=True)
-class Aggregation:
-    """What an aggregate operator computes.
-
-    Args:
-        aggregates: (output field, aggregate), in declared order.
-        emit: When it emits.
-        own: A user's own aggregate, instead of `aggregates`.
-        partial: Whether it is the first of two steps: it emits a partial result for each run and keeps no state.
-    """
-
-    aggregates: tuple[tuple[str, AggregateSpec], ...]
-    emit: Emit = Emit.FINAL
-    own: CompiledAggregate | None = None
-    partial: bool = False
-
-    @property
-    def lane(self) -> Lane:
-        """The execution mode."""
-        return Lane.BUILT_IN if self.own is None else Lane.COMPILED
-
-    @property
-    def ends(self) -> bool:
-        """Whether it emits when the input ends."""
-        return self.emit is Emit.FINAL
-
-    @property
-    def reason(self) -> str:
-        """Describe the operator for `explain()`."""
-        return aggregated(self.aggregates, self.own) + (", of what comes at a time" if self.partial else "")
+def aggregates_form(aggregates: tuple[tuple[str, AggregateSpec], ...], own: CompiledAggregate | None) -> str:
+    """Describe the state of aggregates."""
+    if own is not None:
+        return f"record ({fields_form(own.state_schema)})"
+    return f"aggregates {', '.join(f'{one.function.value}({one.field or str()})' for _, one in aggregates)}"
 
 
 def aggregated(aggregates: tuple[tuple[str, AggregateSpec], ...], own: CompiledAggregate | None) -> str:

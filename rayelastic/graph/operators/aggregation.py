@@ -8,29 +8,33 @@ Knows no threads, PEs or native code.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from rayelastic.errors import ErrorCode, GraphError, SchemaError
 from rayelastic.graph.operators.aggregates import (
     AggregateFunction,
     AggregateSpec,
-    Aggregation,
     Emit,
     Named,
     TopK,
+    aggregated,
+    aggregates_form,
     check_updates,
 )
 from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.forms import decimal_form
 from rayelastic.graph.records.schema import Field, Schema, laid_out
-from rayelastic.graph.records.shown import shown
+from rayelastic.graph.records.shown import conflict, shown
 from rayelastic.graph.spec.declaration import NewOperator
-from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec, StateKind
+from rayelastic.graph.spec.operator_spec import Lane, OperatorBody, OperatorSpec, StateKind
 from rayelastic.graph.spec.order import runs_anywhere
 from rayelastic.graph.spec.ports import OUT, OutputPort
+from rayelastic.graph.spec.requests import CompiledAggregate
 from rayelastic.graph.spec.upstream import Upstream
 
 __all__ = [
+    "Aggregation",
     "aggregate",
     "aggregate_in_two_steps",
     "aggregated_schema",
@@ -51,9 +55,60 @@ _SECOND = {  # the function that merges a function's partial results
     AggregateFunction.LAST: AggregateFunction.LAST,
 }
 
-
 _FUNCTIONS = ("count", "sum", "min", "max", "mean", "first", "last")  # by the names of other systems
 _IN_ANY_ORDER = (AggregateFunction.COUNT, AggregateFunction.SUM, AggregateFunction.MIN, AggregateFunction.MAX)
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregation(OperatorBody):
+    """What an aggregate operator computes.
+
+    Args:
+        aggregates: (output field, aggregate), in declared order.
+        emit: When it emits.
+        own: A user's own aggregate, instead of `aggregates`.
+        partial: Whether it is the first of two steps: it emits a partial result for each run and keeps no state.
+    """
+
+    aggregates: tuple[tuple[str, AggregateSpec], ...]
+    emit: Emit = Emit.FINAL
+    own: CompiledAggregate | None = None
+    partial: bool = False
+    operator_kind = "aggregate"
+    ends_time = True
+    takes_turns = True
+
+    @property
+    def lane(self) -> Lane:
+        """The execution mode."""
+        return Lane.BUILT_IN if self.own is None else Lane.COMPILED
+
+    @property
+    def ends(self) -> bool:
+        """Whether it emits when the input ends."""
+        return self.emit is Emit.FINAL
+
+    @property
+    def reason(self) -> str:
+        """Describe the operator for `explain()`."""
+        return aggregated(self.aggregates, self.own) + (", of what comes at a time" if self.partial else "")
+
+    @property
+    def runs_user_code(self) -> bool:
+        """Whether the aggregate is the user's own."""
+        return self.own is not None
+
+    def state_kind(self, keys: tuple[str, ...]) -> StateKind:
+        """Return STATELESS for the first of two steps."""
+        return StateKind.STATELESS if self.partial else OperatorBody.state_kind(self, keys)
+
+    def keeps_keys(self, keys: tuple[str, ...]) -> bool:  # noqa: ARG002
+        """Return False for the first of two steps, which is to run on any tuples of any key."""
+        return not self.partial
+
+    def kept_form(self, spec: OperatorSpec) -> str:
+        """Describe its state."""
+        return f"{spec.key_form}, {aggregates_form(self.aggregates, self.own)}"
 
 
 def by_name(
@@ -112,26 +167,13 @@ def aggregate(
 ) -> OperatorSpec:
     """See ``Stream.aggregate``."""
     with NewOperator(name, up.operators) as location:
-        try:
-            when = Emit(emit)
-        except ValueError:
-            raise GraphError(
-                f"emit={emit!r} is invalid", hint="Choose 'final' or 'update'", code=ErrorCode.UNKNOWN_CHOICE
-            ) from None
+        when = Emit(emit)
         wanted = expanded(aggregates)
         gives = aggregated_schema(name, up.schema, up.keys, wanted)
         check_updates(ttl, when)
-        lives = up.time_to_live(ttl, None if up.keys else "key_by(...)")
-        if lives is not None and lives.since == "change":
-            raise GraphError(
-                "each tuple changes an aggregate, so since='change' has no meaning",
-                hint="Use since='last', or 'first'",
-                code=ErrorCode.UNSUPPORTED_TTL,
-            )
+        lives = up.time_to_live(ttl, None if up.keys else "key_by(...)", changes="each tuple changes an aggregate")
         return up.operator(
             name,
-            OperatorKind.AGGREGATE,
-            StateKind.PARTITIONED if up.keys else StateKind.STATEFUL,
             Aggregation(tuple(wanted.items()), when),
             location,
             (OutputPort(OUT, gives),),
@@ -146,10 +188,9 @@ def aggregate_in_two_steps(
     """Declare the two steps `NAME.partial` and `NAME`; see ``Stream.aggregate`` with two_steps=True."""
     with NewOperator(name, up.operators):
         if emit not in (Emit.FINAL, Emit.FINAL.value) or ttl is not None:
-            raise GraphError(
+            raise conflict(
                 "two_steps=True needs emit='final': updates follow each tuple",
-                hint="Leave two_steps=, or emit= and ttl=, out",
-                code=ErrorCode.CONFLICTING_ARGUMENTS,
+                "Leave two_steps=, or emit= and ttl=, out",
             )
         wanted = expanded(aggregates)
         single = [f"{output}={spec}" for output, spec in wanted.items() if spec.function not in _SECOND]
@@ -163,8 +204,6 @@ def aggregate_in_two_steps(
         gives = aggregated_schema(f"{name}.partial", up.schema, up.keys, wanted)
         partial = up.operator(
             f"{name}.partial",
-            OperatorKind.AGGREGATE,
-            StateKind.STATELESS,
             Aggregation(tuple(wanted.items()), partial=True),
             location,
             (OutputPort(OUT, gives),),
@@ -222,7 +261,7 @@ def _is_behind_python(spec: OperatorSpec, operators: Mapping[str, OperatorSpec])
     python = len(above) == 1 and runs_anywhere(above[0]) and above[0].lane.needs_python
     while len(above) == 1 and runs_anywhere(above[0]):
         above = [operators[name] for name in above[0].upstream]
-    return python and len(above) == 1 and above[0].kind is OperatorKind.SOURCE
+    return python and len(above) == 1 and above[0].is_source
 
 
 def aggregated_schema(

@@ -14,12 +14,12 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from rayelastic.errors import ErrorCode, GraphError
 from rayelastic.graph.records.data_type import DataType, parsed_format
-from rayelastic.graph.records.shown import shown
+from rayelastic.graph.records.shown import conflict, invalid, shown
 from rayelastic.graph.records.time_info import LONGEST_SPAN, TICKS_PER_SECOND, Seconds, TimeInfo
 from rayelastic.graph.records.time_values import CLOCK, TimeValues, zone_of
 from rayelastic.graph.spec.upstream import Upstream
 
-__all__ = ["Aligned", "Days", "Ticks", "runs_of", "ticks_of"]
+__all__ = ["Aligned", "Days", "Ticks", "length_of", "runs_of", "ticks_of"]
 
 _FIRST_DAY = dt.date(1970, 1, 1)
 _MONDAY = dt.date(1970, 1, 5)
@@ -72,9 +72,7 @@ def ticks_of(
     """
     unit = time or CLOCK
     if (wanted.seconds is None) == (wanted.days is None):
-        raise GraphError(
-            "a window has seconds or days", hint="Leave one of them out", code=ErrorCode.CONFLICTING_ARGUMENTS
-        )
+        raise conflict("a window has seconds or days", "Leave one of them out")
     if wanted.days is None:
         if wanted.zone is not None:
             raise GraphError(
@@ -103,9 +101,7 @@ def ticks_of(
 
 def _whole(days: object, what: str) -> int:
     if isinstance(days, bool) or not isinstance(days, int) or days < 1:
-        raise GraphError(
-            f"{what}={shown(days)} is invalid", hint="Pass a number of days, 1 or more", code=ErrorCode.OUT_OF_RANGE
-        )
+        raise invalid(what, days, "Pass a number of days, 1 or more")
     return days
 
 
@@ -238,3 +234,15 @@ class Days:
         runs = runs_of(self.zone)
         first, start = runs[max(0, bisect_right(runs, day - cycles * _CYCLE, key=lambda run: run[0]) - 1)]
         return (start + (day - first) * DAY) * self.ticks_per_second
+
+
+def length_of(length: object, seconds: object) -> dt.timedelta:
+    """Return a window's length that was passed by position.
+
+    Raises:
+        GraphError: It isn't a timedelta, so that it may mean tuples or seconds; or seconds= was passed, too.
+    """
+    if not isinstance(length, dt.timedelta) or seconds is not None:
+        hint = "Write .window(count=..), .window(seconds=..), or pass one timedelta"
+        raise GraphError(f"window({shown(length)}) may be tuples or seconds", hint=hint, code=ErrorCode.WRONG_TYPE)
+    return length

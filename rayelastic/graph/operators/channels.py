@@ -15,9 +15,15 @@ from typing import NoReturn
 from rayelastic.errors import ErrorCode, GraphError
 from rayelastic.graph.operators.splits import Split, split_operator
 from rayelastic.graph.records.schema import Schema
-from rayelastic.graph.records.shown import counted, shown
+from rayelastic.graph.records.shown import check_flag, counted, invalid, shown
 from rayelastic.graph.spec.declaration import NewOperator, check_new
-from rayelastic.graph.spec.operator_spec import Lane, OperatorKind, OperatorSpec, StateKind
+from rayelastic.graph.spec.operator_spec import (
+    OperatorBody,
+    OperatorSpec,
+    SinkDescription,
+    SourceDescription,
+    StateKind,
+)
 from rayelastic.graph.spec.order import memory_of
 from rayelastic.graph.spec.ports import IN, OUT, InputPort, OutputPort, operator_of, port_of, stream_name
 from rayelastic.graph.spec.upstream import Upstream
@@ -48,7 +54,7 @@ class Governor(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Channels:
+class Channels(OperatorBody):
     """Distributes tuples over the active channels, round-robin or by the hash of their keys.
 
     Args:
@@ -57,7 +63,6 @@ class Channels:
         governor: The policy that changes this number.
         ordered: Whether the order is restored downstream.
         keys: Fields whose hash decides; then all channels receive tuples.
-        lane: The execution mode.
     """
 
     most: int
@@ -65,7 +70,8 @@ class Channels:
     governor: Governor = Governor.NOBODY
     ordered: bool = False
     keys: tuple[str, ...] = ()
-    lane: Lane = Lane.BUILT_IN
+    operator_kind = "channels"
+    aligns = False
 
     @property
     def reason(self) -> str:
@@ -76,14 +82,19 @@ class Channels:
             return f"in turn to {counted(self.most, 'channel')}"
         return f"in turn to 1 to {self.most} channels, by {self.governor.value}"
 
+    def state_kind(self, keys: tuple[str, ...]) -> StateKind:  # noqa: ARG002
+        """Return STATELESS where the hash of keys decides."""
+        return StateKind.STATELESS if self.keys else StateKind.STATEFUL
+
 
 @dataclass(frozen=True, slots=True)
-class InTurn:
+class InTurn(OperatorBody):
     """Merges channels in the order in which their tuples were distributed."""
 
-    lane: Lane = Lane.BUILT_IN
-    reason: str = "in the order before the channels"
-    ends: bool = True  # it may emit when the input ends
+    operator_kind = "in_turn"
+    reason = "in the order before the channels"
+    aligns = False
+    ends = True  # it may emit when the input ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +173,6 @@ def _dealer(up: Upstream, name: str, body: Channels | Split, location: str) -> O
         return split_operator(up, name, body, names, location)
     return up.operator(
         name,
-        OperatorKind.CHANNELS,
-        StateKind.STATELESS if body.keys else StateKind.STATEFUL,
         body,
         location,
         tuple(OutputPort(port, up.schema) for port in names),
@@ -177,8 +186,8 @@ def _stage(up: Upstream, dealer: OperatorSpec, body: Body, check: Callable[[Oper
     ordered = isinstance(dealt, Channels) and dealt.ordered
     inside = body(up.behind(dealer, dealt.keys))
     for spec in inside.operators:
-        if spec.kind in (OperatorKind.SOURCE, OperatorKind.SINK):
-            _refuse(spec, f"a {spec.kind.value} can't stand in a channel", "Put it in front of the stage, or behind it")
+        if isinstance(spec.body, SourceDescription | SinkDescription):
+            _refuse(spec, f"a {spec.kind} can't stand in a channel", "Put it in front of the stage, or behind it")
         check(spec)
     if ordered:
         _check_chain(dealer, inside)
@@ -202,7 +211,7 @@ def _in_turn(name: str, schema: Schema, ends: list[tuple[str, ...]], location: s
     names = [f"in{number}" for number in range(len(ends))] if len(ends) > 1 else [IN]
     inputs = tuple(InputPort(port, schema, end) for port, end in zip(names, ends, strict=True))
     outputs = (OutputPort(OUT, schema),)
-    return OperatorSpec(name, OperatorKind.IN_TURN, inputs, outputs, StateKind.STATEFUL, InTurn(), location)
+    return OperatorSpec(name, inputs, outputs, StateKind.STATEFUL, InTurn(), location)
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,7 +292,7 @@ def _keys(up: Upstream, by: str | Sequence[str] | None) -> tuple[str, ...]:
         return up.keys
     fields: object = (by,) if isinstance(by, str) else by
     if not isinstance(fields, Sequence) or not all(isinstance(field, str) for field in fields):
-        raise GraphError(f"by={shown(by)} is invalid", hint="Pass a field, or several", code=ErrorCode.WRONG_TYPE)
+        raise invalid("by", by, "Pass a field, or several", ErrorCode.WRONG_TYPE)
     return up.keyed(tuple(fields)).keys if fields else ()
 
 
@@ -296,8 +305,7 @@ def _count(value: object, what: str, most: int) -> int:
 
 
 def _check_flag(order: object) -> None:
-    if not isinstance(order, bool):
-        raise GraphError(f"order={shown(order)} is invalid", hint="Pass True or False", code=ErrorCode.UNKNOWN_CHOICE)
+    check_flag("order", order)
 
 
 def _start(value: object, most: int) -> int:

@@ -17,7 +17,8 @@ from rayelastic.graph.records.schema import Field, Schema, laid_out
 from rayelastic.graph.records.shown import shown
 from rayelastic.graph.spec.declaration import NewOperator, binds, check_function
 from rayelastic.graph.spec.operator_class import operator
-from rayelastic.graph.spec.operator_spec import FunctionRequest, OperatorKind, OperatorSpec
+from rayelastic.graph.spec.operator_spec import OperatorSpec
+from rayelastic.graph.spec.requests import FunctionKind, FunctionRequest
 from rayelastic.graph.spec.upstream import Upstream
 
 __all__ = [
@@ -84,7 +85,7 @@ def _projected(up: Upstream, name: str, fields: Mapping[str, Field]) -> Operator
     """Make an operator that emits fields of the tuple under new names."""
     output = _schema_of(fields)
     values = "".join(f"t.{field.name}, " for field in fields.values())
-    return function_operator(up, OperatorKind.MAP, name, _written(f"lambda t: ({values})", {}), schema=output)
+    return function_operator(up, FunctionKind.MAP, name, _written(f"lambda t: ({values})", {}), schema=output)
 
 
 def with_columns(up: Upstream, name: str, columns: Mapping[str, Callable[[Any], Any]]) -> OperatorSpec:
@@ -98,8 +99,8 @@ def with_columns(up: Upstream, name: str, columns: Mapping[str, Callable[[Any], 
             )
         fields = {field.name: field for field in up.schema.fields}
         for column, function in columns.items():
-            check_function(function, OperatorKind.MAP, None)
-            request = FunctionRequest(f"{name}.{column}", OperatorKind.MAP, function, up.schema, location=location)
+            check_function(function, FunctionKind.MAP, None)
+            request = FunctionRequest(f"{name}.{column}", FunctionKind.MAP, function, up.schema, location=location)
             schema = up.compiler.compile(request).output_schema
             if len(schema.fields) != 1:
                 raise GraphError(
@@ -112,7 +113,7 @@ def with_columns(up: Upstream, name: str, columns: Mapping[str, Callable[[Any], 
     functions = {f"f{number}": function for number, function in enumerate(columns.values())}
     calls = {column: f"f{number}(t)" for number, column in enumerate(columns)}
     values = "".join(f"{calls.get(field, f't.{field}')}, " for field in fields)
-    return function_operator(up, OperatorKind.MAP, name, _written(f"lambda t: ({values})", functions), schema=output)
+    return function_operator(up, FunctionKind.MAP, name, _written(f"lambda t: ({values})", functions), schema=output)
 
 
 def drop_nulls(up: Upstream, name: str, fields: tuple[str, ...]) -> tuple[OperatorSpec, OperatorSpec]:
@@ -121,7 +122,7 @@ def drop_nulls(up: Upstream, name: str, fields: tuple[str, ...]) -> tuple[Operat
         nullable = [field.name for field in up.schema.fields if field.nullable]
         dropped = [up.schema.field(field).name for field in fields] or nullable
     test = " and ".join(f"t.{field} is not None" for field in dropped) or "True"
-    filtered = function_operator(up, OperatorKind.FILTER, f"{name}.filter", _written(f"lambda t: {test}", {}))
+    filtered = function_operator(up, FunctionKind.FILTER, f"{name}.filter", _written(f"lambda t: {test}", {}))
     return filtered, without_nulls(up.behind(filtered), name, dropped)
 
 
@@ -150,7 +151,7 @@ def fill_null(up: Upstream, name: str, value: Any) -> OperatorSpec:
         f"({places[field]} if t.{field} is None else t.{field}), " if field in places else f"t.{field}, "
         for field in fields
     )
-    return function_operator(up, OperatorKind.MAP, name, _written(f"lambda t: ({values})", constants), schema=output)
+    return function_operator(up, FunctionKind.MAP, name, _written(f"lambda t: ({values})", constants), schema=output)
 
 
 def _holds(field: Field, value: object) -> bool:
@@ -169,7 +170,7 @@ def explode(up: Upstream, name: str, field: str) -> OperatorSpec:
         output = laid_out("Record", [(field, item, nullable) if n == field else (n, f, o) for n, f, o in columns])
     values = "".join("one, " if other == field else f"t.{other}, " for other in up.schema.names)
     made = _written(f"lambda t: [({values}) for one in (t.{field} or ())]", {})
-    return function_operator(up, OperatorKind.FLAT_MAP, name, made, schema=output)
+    return function_operator(up, FunctionKind.FLAT_MAP, name, made, schema=output)
 
 
 def _schema_of(fields: Mapping[str, Field]) -> Schema:
@@ -196,7 +197,7 @@ def inspect(up: Upstream, name: str, fn: Any) -> OperatorSpec:
         fn(t)
         return t
 
-    return function_operator(up, OperatorKind.MAP, name, inspected, schema=up.schema, lane="python")
+    return function_operator(up, FunctionKind.MAP, name, inspected, schema=up.schema, lane="python")
 
 
 def check_count(count: object, verb: str = "take") -> int:
@@ -262,4 +263,4 @@ def first_of_each(up: Upstream, name: str, count: int) -> OperatorSpec:
         state.n += 1
         return True
 
-    return function_operator(up, OperatorKind.FILTER, name, is_among_first, state=_Taken)
+    return function_operator(up, FunctionKind.FILTER, name, is_among_first, state=_Taken)

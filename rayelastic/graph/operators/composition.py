@@ -12,14 +12,15 @@ from typing import Any
 
 from rayelastic.errors import ErrorCode, GraphError
 from rayelastic.graph.records.schema import Schema
-from rayelastic.graph.records.shown import shown
+from rayelastic.graph.records.shown import conflict, shown
 from rayelastic.graph.records.time_info import TimeToLive
 from rayelastic.graph.spec.dead_letters import OnError, dead_letters, on_error_of
 from rayelastic.graph.spec.declaration import NewOperator
 from rayelastic.graph.spec.operator_class import OperatorDefinition, definition_of
-from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorRequest, OperatorSpec, StateKind
+from rayelastic.graph.spec.operator_spec import OperatorSpec, StateKind
 from rayelastic.graph.spec.ports import IN, OUT, InputPort, OutputPort
-from rayelastic.graph.spec.upstream import FunctionCompiler, Upstream
+from rayelastic.graph.spec.requests import FunctionCompiler, OperatorRequest
+from rayelastic.graph.spec.upstream import Upstream
 
 __all__ = ["class_operator"]
 
@@ -66,7 +67,7 @@ def class_operator(
             outputs += (dead_letters(inputs[0].schema),)
         kept = definition.state_kind
         remembers = () if kept is StateKind.STATEFUL or not body.lane.needs_python else compiler.remembered(body)
-        spec = OperatorSpec(name, OperatorKind.OPERATOR, inputs, outputs, kept, body, location, policy, lives)
+        spec = OperatorSpec(name, inputs, outputs, kept, body, location, policy, lives)
         return replace(spec, remembers=remembers)
 
 
@@ -83,13 +84,12 @@ def _lives(definition: OperatorDefinition, streams: Mapping[str, Upstream | None
             hint="Map them to times of the same unit",
             code=ErrorCode.EVENT_TIME_MISMATCH,
         )
-    lives = up.time_to_live(definition.ttl, None if definition.state is not None else "state=", clock=clock)
-    if lives is not None and lives.since == "change":
-        raise GraphError(
-            "invoke may change its state at any time, so since='change' has no meaning",
-            hint="Use since='last', or 'first'",
-            code=ErrorCode.UNSUPPORTED_TTL,
-        )
+    lives = up.time_to_live(
+        definition.ttl,
+        None if definition.state is not None else "state=",
+        clock=clock,
+        changes="invoke may change its state at any time",
+    )
     return lives if clock or lives is None else replace(lives, further=tuple(time for time in times[1:] if time))
 
 
@@ -130,16 +130,13 @@ def _check_fields(port: str, wanted: Schema, given: Schema) -> None:
 
 def _check_policy(policy: OnError, inputs: tuple[InputPort, ...], outputs: tuple[OutputPort, ...]) -> None:
     if policy is not OnError.FAIL and inputs[0].demand is not None:
-        raise GraphError(
+        raise conflict(
             f"on_error='{policy.value}' of an operator that waits for all its ports: no single tuple fails",
-            hint="Catch exceptions in invoke",
-            code=ErrorCode.CONFLICTING_ARGUMENTS,
+            "Catch exceptions in invoke",
         )
     if policy is OnError.DIVERT and (len(inputs) > 1 or not outputs):
-        raise GraphError(
-            "on_error='divert' needs a single input port, and an output port",
-            hint="Use 'skip', or catch in invoke",
-            code=ErrorCode.CONFLICTING_ARGUMENTS,
+        raise conflict(
+            "on_error='divert' needs a single input port, and an output port", "Use 'skip', or catch in invoke"
         )
 
 

@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from rayelastic.errors import ErrorCode, GraphError
-from rayelastic.graph.records.shown import shown
+from rayelastic.graph.records.shown import check_flag, invalid
 from rayelastic.graph.records.time_info import TICKS_PER_SECOND, Seconds, TimeInfo, TimeUnit, seconds_of, time_of_field
 from rayelastic.graph.spec.declaration import NewOperator
 from rayelastic.graph.spec.location import caller_location
-from rayelastic.graph.spec.operator_spec import Lane, OperatorKind, OperatorSpec, StateKind
+from rayelastic.graph.spec.operator_spec import OperatorBody, OperatorSpec, StateKind
 from rayelastic.graph.spec.ports import IN, OUT, InputPort, OutputPort, operator_of
 from rayelastic.graph.spec.upstream import Upstream
 
@@ -23,11 +23,10 @@ __all__ = ["EventTime", "Union", "event_time"]
 
 LONGEST_IDLE = 31_536_000  # seconds, a year
 AHEAD = "ahead"  # the port of tuples that are too far ahead of the clock
-_ORDERED = (OperatorKind.MAP, OperatorKind.FILTER, OperatorKind.FLAT_MAP, OperatorKind.SPLIT)
 
 
 @dataclass(frozen=True, slots=True)
-class EventTime:
+class EventTime(OperatorBody):
     """What an event_time operator does.
 
     Args:
@@ -37,7 +36,6 @@ class EventTime:
         by_clock: Whether an idle source's time follows the clock.
         splits: Whether its stream announces splits, each of which has its own watermark.
         ahead: Seconds that tuples may be ahead of the clock; None: any number.
-        lane: The execution mode.
     """
 
     time: TimeInfo
@@ -46,7 +44,7 @@ class EventTime:
     by_clock: bool = False
     splits: bool = False
     ahead: float | None = None
-    lane: Lane = Lane.BUILT_IN
+    operator_kind = "event_time"
 
     @property
     def reason(self) -> str:
@@ -64,19 +62,30 @@ class EventTime:
         """The event time of its output."""
         return self.time
 
+    assigned_time = output_time
+
+    @property
+    def uses_clock(self) -> bool:
+        """Whether the clock ends its waiting for an idle source."""
+        return self.idle_after > 0
+
+    def kept_form(self, spec: OperatorSpec) -> str:  # noqa: ARG002
+        """Describe its state."""
+        return f"the latest {self.time.field} in {self.time.unit}{' of each split' if self.splits else ''}"
+
 
 @dataclass(frozen=True, slots=True)
-class Union:
+class Union(OperatorBody):
     """Merges streams upstream of an event time, so that each has its own watermark.
 
     Args:
         announces: For each input port, whether its stream announces which split its tuples belong to.
-        lane: The execution mode.
     """
 
     announces: tuple[bool, ...]
-    lane: Lane = Lane.BUILT_IN
-    reason: str = "each input has a watermark of its own"
+    operator_kind = "union"
+    has_splits = True
+    reason = "each input has a watermark of its own"
 
 
 def event_time(
@@ -98,7 +107,7 @@ def event_time(
         beside = (OutputPort(AHEAD, up.schema, optional=True),) if ahead is not None else ()
         outputs = (OutputPort(OUT, up.schema), *beside)
         up = replace(up, inputs=streams)
-        return *before, up.operator(name, OperatorKind.EVENT_TIME, StateKind.STATEFUL, body, location, outputs)
+        return *before, up.operator(name, body, location, outputs)
 
 
 def _ahead(ahead: object) -> float | None:
@@ -106,19 +115,12 @@ def _ahead(ahead: object) -> float | None:
         return None
     seconds = seconds_of(ahead, "ahead")
     if not 0 <= seconds <= LONGEST_IDLE:
-        raise GraphError(
-            f"ahead={shown(ahead)} is invalid",
-            hint=f"Pass seconds, 0 or more and {LONGEST_IDLE:,} at most",
-            code=ErrorCode.OUT_OF_RANGE,
-        )
+        raise invalid("ahead", ahead, f"Pass seconds, 0 or more and {LONGEST_IDLE:,} at most")
     return float(seconds)
 
 
 def _idle_after(idle_after: object, by_clock: object) -> float:
-    if not isinstance(by_clock, bool):
-        raise GraphError(
-            f"by_clock={shown(by_clock)} is invalid", hint="Pass True or False", code=ErrorCode.UNKNOWN_CHOICE
-        )
+    check_flag("by_clock", by_clock)
     if idle_after is None:
         if by_clock:
             raise GraphError(
@@ -129,11 +131,7 @@ def _idle_after(idle_after: object, by_clock: object) -> float:
         return 0.0
     seconds = seconds_of(idle_after, "idle_after")
     if not 0 < seconds <= LONGEST_IDLE:
-        raise GraphError(
-            f"idle_after={shown(idle_after)} is invalid",
-            hint=f"Pass seconds, more than 0 and {LONGEST_IDLE:,} at most",
-            code=ErrorCode.OUT_OF_RANGE,
-        )
+        raise invalid("idle_after", idle_after, f"Pass seconds, more than 0 and {LONGEST_IDLE:,} at most")
     return float(seconds)
 
 
@@ -165,12 +163,8 @@ def _by_split(
 
     def tells(stream: str) -> bool:
         spec = new.get(operator_of(stream)) or operators[operator_of(stream)]
-        if spec.kind is OperatorKind.UNION:
-            return True
-        if spec.kind is OperatorKind.SOURCE:
-            return bool(getattr(spec.body, "has_splits", False))
-        if not _keeps_order(spec):
-            return False
+        if spec.body.has_splits or not spec.body.keeps_splits(spec):
+            return spec.body.has_splits
         taken, has_splits = told(spec.inputs[0].streams, spec.name)
         if taken != spec.inputs[0].streams:
             new[spec.name] = replace(spec, inputs=(replace(spec.inputs[0], streams=taken), *spec.inputs[1:]))
@@ -182,12 +176,6 @@ def _by_split(
     return tuple(new.values()), taken, has_splits
 
 
-def _keeps_order(spec: OperatorSpec) -> bool:
-    plain = spec.kind in _ORDERED and spec.state_kind is StateKind.STATELESS
-    plain = plain and getattr(spec.body, "concurrent", None) is None and not spec.loop_edges
-    return plain or spec.kind is OperatorKind.THROTTLE
-
-
 def _sources(operators: Mapping[str, OperatorSpec], name: str) -> set[str]:
     """Find the sources upstream of an operator."""
     sources, looked, left = set(), set(), [name]
@@ -197,7 +185,7 @@ def _sources(operators: Mapping[str, OperatorSpec], name: str) -> set[str]:
             continue
         looked.add(spec.name)
         left += spec.upstream
-        if spec.kind is OperatorKind.SOURCE:
+        if spec.is_source:
             sources.add(spec.name)
     return sources
 
@@ -214,4 +202,4 @@ def _union(
     )
     outputs = (OutputPort(OUT, schema),)
     location = caller_location()
-    return OperatorSpec(name, OperatorKind.UNION, ports, outputs, StateKind.STATEFUL, Union(tells), location)
+    return OperatorSpec(name, ports, outputs, StateKind.STATEFUL, Union(tells), location)

@@ -6,16 +6,18 @@ Knows no threads, PEs or native code.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict, Unpack
 
 from rayelastic.errors import ErrorCode, GraphError
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.concurrency import concurrency_of, is_async
 from rayelastic.graph.spec.dead_letters import OnError, dead_letters, on_error_of
 from rayelastic.graph.spec.declaration import NewOperator, check_function, check_state, lane_of
-from rayelastic.graph.spec.operator_spec import FunctionRequest, Lane, OperatorKind, OperatorSpec, StateKind
+from rayelastic.graph.spec.operator_spec import Lane, OperatorSpec
 from rayelastic.graph.spec.ports import OUT, OutputPort, side_ports
+from rayelastic.graph.spec.requests import FunctionKind, FunctionRequest
 from rayelastic.graph.spec.upstream import Upstream
 from rayelastic.graph.spec.user_objects import LIFE, check_object
 
@@ -24,35 +26,37 @@ __all__ = ["NO_SIDES", "deduplicate", "function_operator"]
 NO_SIDES: Mapping[str, object] = MappingProxyType({})
 
 
+class FunctionOptions(TypedDict, total=False):
+    """The options of ``Stream.map`` and ``KeyedStream.map``; drops_none: those of ``filter_map``."""
+
+    state: Callable[[], Any] | None
+    ttl: object
+    schema: object
+    lane: object
+    on_error: object
+    sides: Mapping[str, object]
+    concurrent: object
+    drops_none: bool
+
+
 def function_operator(
-    up: Upstream,
-    kind: OperatorKind,
-    name: str,
-    function: Callable[..., Any],
-    *,
-    state: Callable[[], Any] | None = None,
-    ttl: object = None,
-    schema: object = None,
-    lane: object = "auto",
-    on_error: object = OnError.FAIL,
-    sides: Mapping[str, object] = NO_SIDES,
-    concurrent: object = None,
-    drops_none: bool = False,
+    up: Upstream, kind: FunctionKind, name: str, function: Callable[..., Any], **options: Unpack[FunctionOptions]
 ) -> OperatorSpec:
     """See ``Stream.map``, ``Stream.filter_map`` and ``KeyedStream.map``; without state it doesn't depend on keys."""
+    state, schema, drops_none = options.get("state"), options.get("schema"), options.get("drops_none", False)
     with NewOperator(name, up.operators) as location:
         if state is not None:
             check_state(state)
-        how = concurrency_of(function, concurrent)
+        how = concurrency_of(function, options.get("concurrent"))
         check_function(function, kind, state, concurrent=how is not None, returns=drops_none)
         check_object(function, () if drops_none else LIFE, awaited=is_async(function))
-        lives = up.time_to_live(ttl, None if state is not None else "state=")
+        lives = up.time_to_live(options.get("ttl"), None if state is not None else "state=")
         output = None if schema is None else Schema.of(schema)
-        policy = on_error_of(on_error)
-        further = side_ports(sides)
+        policy = on_error_of(options.get("on_error", OnError.FAIL))
+        further = side_ports(options.get("sides", NO_SIDES))
         keys = () if state is None else up.keys
         request = FunctionRequest(
-            name, kind, function, up.schema, output, keys, state, lane_of(lane), location,
+            name, kind, function, up.schema, output, keys, state, lane_of(options.get("lane", "auto")), location,
             tuple(port.name for port in further), how, drops_none,
         )  # fmt: skip
         compiled = up.compiler.compile(request)
@@ -62,20 +66,11 @@ def function_operator(
                 hint="Use since='last' or 'first', or a function that compiles",
                 code=ErrorCode.UNSUPPORTED_TTL,
             )
-        gives = up.schema if kind is OperatorKind.FILTER else compiled.output_schema
+        gives = up.schema if kind is FunctionKind.FILTER else compiled.output_schema
         if policy is OnError.DIVERT:
             further += (dead_letters(up.schema),)
-        return up.operator(
-            name,
-            kind,
-            StateKind.STATELESS if state is None else StateKind.PARTITIONED,
-            compiled,
-            location,
-            (OutputPort(OUT, gives), *further),
-            keys=keys,
-            on_error=policy,
-            ttl=lives,
-        )
+        spec = up.operator(name, compiled, location, (OutputPort(OUT, gives), *further), keys=keys, ttl=lives)
+        return replace(spec, on_error=policy)
 
 
 class _Seen(NamedTuple):
@@ -93,4 +88,4 @@ def _is_first(_tuple: Any, state: Any) -> bool:
 
 def deduplicate(up: Upstream, name: str, ttl: object) -> OperatorSpec:
     """See ``KeyedStream.deduplicate``."""
-    return function_operator(up, OperatorKind.FILTER, name, _is_first, state=_Seen, ttl=ttl)
+    return function_operator(up, FunctionKind.FILTER, name, _is_first, state=_Seen, ttl=ttl)

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from rayelastic.errors import ErrorCode, GraphError
 from rayelastic.graph.operators.composition import class_operator
-from rayelastic.graph.records.shown import shown
+from rayelastic.graph.records.shown import check_flag, invalid, shown
 from rayelastic.graph.spec.declaration import NewOperator, binds
 from rayelastic.graph.spec.operator_class import operator
 from rayelastic.graph.spec.operator_spec import OperatorSpec
@@ -100,13 +100,8 @@ def switch(
     with NewOperator(name, up.operators):
         _check(on, "on")
         if off not in ("wait", "drop"):
-            raise GraphError(
-                f"off={shown(off)} is invalid", hint="Choose 'wait' or 'drop'", code=ErrorCode.UNKNOWN_CHOICE
-            )
-        if not isinstance(start, bool):
-            raise GraphError(
-                f"start={shown(start)} is invalid", hint="Pass True or False", code=ErrorCode.UNKNOWN_CHOICE
-            )
+            raise invalid("off", off, "Choose 'wait' or 'drop'", ErrorCode.UNKNOWN_CHOICE)
+        check_flag("start", start)
     return class_operator(
         name, _Switch(on, start, off == "wait"), {DATA: up, CONTROL: control}, up.operators, up.compiler
     )
@@ -135,6 +130,4 @@ def _check(function: object, what: str) -> None:
 
 def _check_most(most: object) -> None:
     if not isinstance(most, int) or isinstance(most, bool) or most < 0:
-        raise GraphError(
-            f"most={shown(most)} is invalid", hint="Pass a number of tuples, 0 or more", code=ErrorCode.OUT_OF_RANGE
-        )
+        raise invalid("most", most, "Pass a number of tuples, 0 or more")

@@ -12,18 +12,12 @@ from typing import Any
 
 from rayelastic.errors import ErrorCode, GraphError
 from rayelastic.graph.records.schema import Schema, laid_out
-from rayelastic.graph.records.shown import counted, shown
+from rayelastic.graph.records.shown import counted, invalid, shown
 from rayelastic.graph.records.time_info import Seconds, TimeInfo
 from rayelastic.graph.spec.declaration import LaneChoice, NewOperator, check_function, lane_of
-from rayelastic.graph.spec.operator_spec import (
-    CompiledFunction,
-    FunctionRequest,
-    Lane,
-    OperatorKind,
-    OperatorSpec,
-    StateKind,
-)
+from rayelastic.graph.spec.operator_spec import CompiledFunction, Lane, OperatorBody, OperatorSpec, fields_form
 from rayelastic.graph.spec.ports import LATE, OUT, OutputPort, check_port
+from rayelastic.graph.spec.requests import FunctionKind, FunctionRequest
 from rayelastic.graph.spec.upstream import Upstream
 from rayelastic.graph.spec.user_objects import check_object
 
@@ -84,7 +78,7 @@ class Pattern:
 
 
 @dataclass(frozen=True, slots=True)
-class Matching:
+class Matching(OperatorBody):
     """What a match does.
 
     Args:
@@ -101,6 +95,7 @@ class Matching:
     fields: tuple[str, ...]
     time: TimeInfo
     outer: bool
+    operator_kind = "match"
 
     @property
     def lane(self) -> Lane:
@@ -118,14 +113,21 @@ class Matching:
         """The event time of its output: that of the last step's tuple, unless incomplete sequences are emitted."""
         return None if self.outer else replace(self.time, field=_called(self.steps[-1][0], self.time.field))
 
+    @property
+    def user_function(self) -> CompiledFunction:
+        """The predicates."""
+        return self.marks
+
+    def kept_form(self, spec: OperatorSpec) -> str:
+        """Describe its state."""
+        return f"{spec.key_form}, ({fields_form(spec.inputs[0].schema)}), {', then '.join(map(str, self.steps))}"
+
 
 def match(up: Upstream, name: str, pattern: object, how: str, lane: LaneChoice) -> OperatorSpec:
     """See ``KeyedStream.match``."""
     with NewOperator(name, up.operators) as location:
         if how not in ("inner", "left"):
-            raise GraphError(
-                f"how={shown(how)} is invalid", hint="Choose 'inner' or 'left'", code=ErrorCode.UNKNOWN_CHOICE
-            )
+            raise invalid("how", how, "Choose 'inner' or 'left'", ErrorCode.UNKNOWN_CHOICE)
         if not isinstance(pattern, Pattern):
             raise GraphError(
                 f"{shown(pattern)} isn't a pattern",
@@ -150,7 +152,7 @@ def match(up: Upstream, name: str, pattern: object, how: str, lane: LaneChoice) 
         )
         request = FunctionRequest(
             name,
-            OperatorKind.MAP,
+            FunctionKind.MAP,
             _marks(pattern.steps),
             up.schema,
             Schema.of(int),
@@ -161,8 +163,6 @@ def match(up: Upstream, name: str, pattern: object, how: str, lane: LaneChoice) 
         fields = tuple(field for field in up.schema.names if field not in up.keys)
         return up.operator(
             name,
-            OperatorKind.MATCH,
-            StateKind.PARTITIONED,
             Matching(marks, steps, fields, time, how == "left"),
             location,
             (
@@ -182,10 +182,10 @@ def _check_steps(steps: tuple[Step, ...]) -> None:
         )
     for step in steps:
         check_port(step.name, "step of a pattern, which")
-        check_function(step.holds, OperatorKind.FILTER, None)
+        check_function(step.holds, FunctionKind.FILTER, None)
         check_object(step.holds)
         if step.without is not None:
-            check_function(step.without, OperatorKind.FILTER, None)
+            check_function(step.without, FunctionKind.FILTER, None)
             check_object(step.without)
     names = [step.name for step in steps]
     twice = next((name for name in names if names.count(name) > 1), None)

@@ -13,20 +13,14 @@ from typing import Any, Literal
 
 from rayelastic.errors import ErrorCode, GraphError, LaneError
 from rayelastic.graph.records.schema import Schema
-from rayelastic.graph.records.shown import shown
+from rayelastic.graph.records.shown import check_flag
 from rayelastic.graph.records.time_info import Lifetime, TimeInfo, TimeToLive
 from rayelastic.graph.records.time_values import TimeValues
 from rayelastic.graph.spec.concurrency import is_async
 from rayelastic.graph.spec.declaration import NewOperator, binds, check_state, lane_of
-from rayelastic.graph.spec.operator_spec import (
-    CompiledProcess,
-    Lane,
-    OperatorKind,
-    OperatorSpec,
-    ProcessRequest,
-    StateKind,
-)
+from rayelastic.graph.spec.operator_spec import PICKLED, Lane, OperatorBody, OperatorSpec, StateKind, fields_form
 from rayelastic.graph.spec.ports import LATE, OUT, OutputPort
+from rayelastic.graph.spec.requests import CompiledProcess, ProcessRequest
 from rayelastic.graph.spec.upstream import Upstream
 from rayelastic.graph.spec.user_objects import LIFE, check_object
 
@@ -40,7 +34,7 @@ METHODS: Mapping[str, str] = {  # and their arguments
 
 
 @dataclass(frozen=True, slots=True)
-class KeyedProcess:
+class KeyedProcess(OperatorBody):
     """What a `process` operator runs.
 
     Args:
@@ -70,6 +64,9 @@ class KeyedProcess:
     output_time: TimeInfo | None = None
     lateness: int = 0
     ttl: TimeToLive | None = None
+    operator_kind = "process"
+    object_field = "instance"
+    runs_user_code = True
 
     @property
     def lane(self) -> Lane:
@@ -88,6 +85,24 @@ class KeyedProcess:
     def state_schema(self) -> Schema | None:
         """The schema of a key's state, if it has a fixed layout."""
         return None if self.code is None else self.code.state_schema
+
+    @property
+    def uses_clock(self) -> bool:
+        """Whether its timers follow the clock."""
+        return self.time is None
+
+    def state_kind(self, keys: tuple[str, ...]) -> StateKind:  # noqa: ARG002
+        """Return PARTITIONED: the whole stream counts as one key."""
+        return StateKind.PARTITIONED
+
+    def keeps_keys(self, keys: tuple[str, ...]) -> bool:  # noqa: ARG002
+        """Return False: it may emit anything."""
+        return False
+
+    def kept_form(self, spec: OperatorSpec) -> str:
+        """Describe its state."""
+        state = PICKLED if self.state_schema is None else f"record ({fields_form(self.state_schema)})"
+        return f"{spec.key_form}, {state}"
 
     @property
     def ttl_ticks(self) -> int:
@@ -114,10 +129,7 @@ def process(
 ) -> OperatorSpec:
     """See ``KeyedStream.process``."""
     with NewOperator(name, up.operators) as location:
-        if not isinstance(clock, bool):
-            raise GraphError(
-                f"clock={shown(clock)} is invalid", hint="Pass True or False", code=ErrorCode.UNKNOWN_CHOICE
-            )
+        check_flag("clock", clock)
         instance = instance_of(cls)
         _check_methods(type(instance))
         check_object(instance, LIFE)
@@ -126,18 +138,10 @@ def process(
         time = None if clock else up.event_time
         late = (OutputPort(LATE, up.schema, optional=True),) if time is not None else ()
         gives = Schema.of(schema)
-        lives = up.time_to_live(ttl, None, clock=time is None)
-        if lives is not None and lives.since == "change":
-            raise GraphError(
-                "a method may change its state at any time, so since='change' has no meaning",
-                hint="Use since='last', or 'first'",
-                code=ErrorCode.UNSUPPORTED_TTL,
-            )
+        lives = up.time_to_live(ttl, None, clock=time is None, changes="a method may change its state at any time")
         request = ProcessRequest(name, instance, up.schema, gives, up.keys, state or dict, time, location)
         return up.operator(
             name,
-            OperatorKind.PROCESS,
-            StateKind.PARTITIONED,
             replace(_in_lane(up, request, lane_of(lane)), ttl=lives),
             location,
             (OutputPort(OUT, gives), *late),

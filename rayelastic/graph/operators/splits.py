@@ -13,15 +13,9 @@ from rayelastic.errors import ErrorCode, GraphError
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.records.shown import shown
 from rayelastic.graph.spec.declaration import LaneChoice, NewOperator, check_function, lane_of
-from rayelastic.graph.spec.operator_spec import (
-    CompiledFunction,
-    FunctionRequest,
-    Lane,
-    OperatorKind,
-    OperatorSpec,
-    StateKind,
-)
+from rayelastic.graph.spec.operator_spec import CompiledFunction, Lane, OperatorBody, OperatorSpec, StateKind
 from rayelastic.graph.spec.ports import OutputPort, check_port
+from rayelastic.graph.spec.requests import FunctionKind, FunctionRequest
 from rayelastic.graph.spec.upstream import Upstream
 from rayelastic.graph.spec.user_objects import check_object
 
@@ -32,7 +26,7 @@ _MOST = 1000  # outputs of a split: each has its own connections and name
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class Split(OperatorBody):
     """Sends each tuple to one output port.
 
     Args:
@@ -44,6 +38,7 @@ class Split:
     ports: int
     keys: tuple[str, ...] = ()
     choice: CompiledFunction | None = None
+    operator_kind = "split"
 
     @property
     def lane(self) -> Lane:
@@ -56,6 +51,23 @@ class Split:
         if self.choice is not None:
             return f"by a function: {self.choice.reason}"
         return f"by the hash of {', '.join(self.keys)}" if self.keys else "in turn"
+
+    @property
+    def user_function(self) -> CompiledFunction | None:
+        """The function that decides."""
+        return self.choice
+
+    def state_kind(self, keys: tuple[str, ...]) -> StateKind:  # noqa: ARG002
+        """Return STATEFUL where it distributes round-robin."""
+        return StateKind.STATEFUL if self.choice is None and not self.keys else StateKind.STATELESS
+
+    def keeps_splits(self, spec: OperatorSpec) -> bool:
+        """Forward announced splits, unless it distributes round-robin."""
+        return spec.state_kind is StateKind.STATELESS and not spec.loop_edges
+
+    def kept_form(self, spec: OperatorSpec) -> str:
+        """Describe its state."""
+        return f"whose turn of {len(spec.outputs)} outputs it is"
 
 
 def split(
@@ -90,15 +102,14 @@ def split(
 def split_operator(up: Upstream, name: str, body: Split, names: tuple[str, ...], location: str) -> OperatorSpec:
     """Make the operator, with output ports of these names."""
     ports = tuple(OutputPort(port, up.schema, optional=port == REST) for port in names)
-    state = StateKind.STATEFUL if body.choice is None and not body.keys else StateKind.STATELESS
-    return up.operator(name, OperatorKind.SPLIT, state, body, location, ports)
+    return up.operator(name, body, location, ports)
 
 
 def _choice(up: Upstream, name: str, by: Callable[..., Any], lane: LaneChoice, location: str) -> CompiledFunction:
-    check_function(by, OperatorKind.MAP, None)
+    check_function(by, FunctionKind.MAP, None)
     check_object(by)
     request = FunctionRequest(
-        name, OperatorKind.MAP, by, up.schema, Schema.of(int), lane=lane_of(lane), location=location
+        name, FunctionKind.MAP, by, up.schema, Schema.of(int), lane=lane_of(lane), location=location
     )
     choice = up.compiler.compile(request)
     if choice.lane is Lane.VECTORISED:
@@ -120,7 +131,7 @@ def _chooser(predicates: Mapping[str, Callable[..., Any]]) -> Callable[[Any], in
     """Build the function that returns the number of the first predicate that holds, or else that of the rest."""
     names = list(predicates)
     for port in names:
-        check_function(predicates[port], OperatorKind.FILTER, None)
+        check_function(predicates[port], FunctionKind.FILTER, None)
         check_object(predicates[port])
     chosen = _last(predicates[names[-1]], len(names) - 1, len(names))
     for number in range(len(names) - 2, -1, -1):

@@ -6,41 +6,29 @@ native_sched/include/rayelastic/operators/time/window.hpp.
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import partial
 from typing import Any
 
 from rayelastic.errors import ErrorCode, GraphError
-from rayelastic.graph.operators.aggregates import (
-    AggregateFunction,
-    AggregateSpec,
-    TopK,
-    aggregated,
-)
+from rayelastic.graph.operators.aggregates import AggregateFunction, AggregateSpec, TopK, aggregated, aggregates_form
 from rayelastic.graph.operators.aggregation import aggregated_schema, expanded
 from rayelastic.graph.operators.aligned import Aligned, Days, ticks_of
 from rayelastic.graph.records.schema import Schema, laid_out
-from rayelastic.graph.records.shown import counted, shown
+from rayelastic.graph.records.shown import conflict, counted, invalid, shown
 from rayelastic.graph.records.time_info import TICKS_PER_SECOND, Lifetime, Seconds, TimeInfo, TimeToLive
 from rayelastic.graph.records.time_values import CLOCK, TimeValues
 from rayelastic.graph.spec.declaration import NewOperator, binds, declaring
 from rayelastic.graph.spec.location import caller_location
-from rayelastic.graph.spec.operator_spec import (
-    CompiledAggregate,
-    CompiledFunction,
-    FunctionRequest,
-    Lane,
-    OperatorKind,
-    OperatorSpec,
-    StateKind,
-)
+from rayelastic.graph.spec.operator_spec import CompiledFunction, Lane, OperatorBody, OperatorSpec
 from rayelastic.graph.spec.ports import LATE, OUT, OutputPort
+from rayelastic.graph.spec.requests import CompiledAggregate, FunctionKind, FunctionRequest
 from rayelastic.graph.spec.upstream import Upstream
 from rayelastic.graph.spec.user_objects import check_object
 
-__all__ = ["BOUNDS", "CORRECTED", "Window", "WindowKind", "Windowing", "output_time", "session", "window", "windowed"]
+__all__ = ["BOUNDS", "CORRECTED", "Framing", "Window", "WindowKind", "Windowing", "session", "window", "windowed"]
 
 BOUNDS = ("start", "end")  # fields that windows by time emit, after the keys
 CORRECTED = "corrected"  # and a field of those that may emit corrections
@@ -116,6 +104,16 @@ class Window:
         return self.kind is not WindowKind.BATCH and self.gap is None and not self.by_clock
 
     @property
+    def output_time(self) -> TimeInfo | None:
+        """The event time of emitted windows: their last tick, so that they aren't late for downstream windows.
+
+        It is None for windows with corrections, which are emitted behind the watermark.
+        """
+        if self.time is None or self.lateness:
+            return None
+        return TimeInfo("end", self.time.unit, 0 if self.kind is WindowKind.SESSION else -1)
+
+    @property
     def _what(self) -> str:
         if self.kind is WindowKind.BATCH:
             return f"batches of {counted(self.size, 'tuple')}, or {self._span(self.within)}"
@@ -133,7 +131,7 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
-class Windowing:
+class Windowing(OperatorBody):
     """What a window operator computes of each window.
 
     Args:
@@ -147,6 +145,7 @@ class Windowing:
     aggregates: tuple[tuple[str, AggregateSpec], ...]
     own: CompiledAggregate | None = None
     assigner: CompiledFunction | None = None
+    operator_kind = "window"
 
     @property
     def lane(self) -> Lane:
@@ -163,62 +162,66 @@ class Windowing:
 
     @property
     def output_time(self) -> TimeInfo | None:
-        """The event time of its output: the last tick of a window, so that it isn't late for another one."""
-        return output_time(self.window)
+        """The event time of its output."""
+        return self.window.output_time
+
+    @property
+    def user_function(self) -> CompiledFunction | None:
+        """The function that assigns windows, with checks of what it returns."""
+        code: Any = self.assigner
+        return None if code is None else replace(code, function=partial(_checked_windows, self.window, code))
+
+    @property
+    def runs_user_code(self) -> bool:
+        """Whether the aggregate or the assigner is the user's own."""
+        return self.own is not None or self.assigner is not None
+
+    def kept_form(self, spec: OperatorSpec) -> str:
+        """Describe its state."""
+        time = f" of {self.window.time.field}" if self.window.time is not None else ""
+        return f"{spec.key_form}, {self.window}{time}, {aggregates_form(self.aggregates, self.own)}"
 
 
-def output_time(window: Window) -> TimeInfo | None:
-    """Return the event time of emitted windows: their last tick, so that they aren't late for downstream windows.
-
-    It is None for windows with corrections, which are emitted behind the watermark.
-    """
-    if window.time is None or window.lateness:
-        return None
-    return TimeInfo("end", window.time.unit, 0 if window.kind is WindowKind.SESSION else -1)
-
-
-def length_of(length: object, seconds: object) -> dt.timedelta:
-    """Return a window's length that was passed by position.
-
-    Raises:
-        GraphError: It isn't a timedelta, so that it may mean tuples or seconds; or seconds= was passed, too.
-    """
-    if not isinstance(length, dt.timedelta) or seconds is not None:
-        hint = "Write .window(count=..), .window(seconds=..), or pass one timedelta"
-        raise GraphError(f"window({shown(length)}) may be tuples or seconds", hint=hint, code=ErrorCode.WRONG_TYPE)
-    return length
+def _checked_windows(window: Window, code: Any, t: Any) -> Iterable[Any]:
+    """Call the function that assigns windows. Raise what it raises, or what is wrong with its windows."""
+    assert window.time is not None
+    times = TimeValues.of(window.time, code.input_schema)
+    checked_spans(window, times, t, times.ticks(getattr(t, window.time.field)))
+    spans: Iterable[Any] = code.function(t)
+    return spans
 
 
-def window(
-    up: Upstream,
-    count: int | None,
-    wanted: Aligned,
-    slide: Seconds | None,
-    rest: bool | None,
-    within: Seconds | None,
-    assign: Callable[[Any], Iterable[tuple[Any, Any]]] | None,
-    lateness: Seconds | None,
-    clock: bool,
-    ttl: Lifetime | None,
-) -> Window:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Framing(Aligned):
+    """The arguments of ``Stream.window``; None: not passed."""
+
+    count: int | None
+    slide: Seconds | None
+    rest: bool | None
+    within: Seconds | None
+    assign: Callable[[Any], Iterable[tuple[Any, Any]]] | None
+    lateness: Seconds | None
+    clock: bool
+    ttl: Lifetime | None
+
+
+def window(up: Upstream, wanted: Framing) -> Window:
     """See ``Stream.window``."""
+    count, slide, rest, within = wanted.count, wanted.slide, wanted.rest, wanted.within
+    assign, lateness, clock, ttl = wanted.assign, wanted.lateness, wanted.clock, wanted.ttl
     with declaring(up.called, caller_location()):
         if [count, wanted.seconds, wanted.days, assign].count(None) != 3:
-            raise GraphError(
+            raise conflict(
                 "a window has a count, seconds or days, or a function assigns it",
-                hint="Write .window(count=...), .window(seconds=...), .window(days=...) or .window(assign=...)",
-                code=ErrorCode.CONFLICTING_ARGUMENTS,
+                "Write .window(count=...), .window(seconds=...), .window(days=...) or .window(assign=...)",
             )
         by_time = count is None
         if not (wanted.align_to is None and wanted.zone is None) and (assign is not None or not by_time):
-            problem = "align_to and zone are for windows of seconds or days"
-            raise GraphError(problem, hint="Leave them out", code=ErrorCode.CONFLICTING_ARGUMENTS)
+            raise conflict("align_to and zone are for windows of seconds or days", "Leave them out")
         if lateness is not None and (clock or not by_time):
-            hint = "By count, or by the clock, no tuple is late"
-            raise GraphError("lateness is for windows by event time", hint=hint, code=ErrorCode.CONFLICTING_ARGUMENTS)
+            raise conflict("lateness is for windows by event time", "By count, or by the clock, no tuple is late")
         if clock and not by_time:
-            hint = "Write .window(seconds=..., clock=True)"
-            raise GraphError("clock is for windows by time", hint=hint, code=ErrorCode.CONFLICTING_ARGUMENTS)
+            raise conflict("clock is for windows by time", "Write .window(seconds=..., clock=True)")
         if ttl is not None and (by_time or within is not None):
             problem = f"ttl={shown(ttl)} is for windows by count alone"
             raise GraphError(problem, hint="Others end by themselves", code=ErrorCode.UNSUPPORTED_TTL)
@@ -227,8 +230,7 @@ def window(
         if not by_time:
             return _by_count(up, count, slide, rest, ttl)
         if rest is not None:
-            hint = "Windows by time are all emitted at the end"
-            raise GraphError("rest is for windows by count", hint=hint, code=ErrorCode.CONFLICTING_ARGUMENTS)
+            raise conflict("rest is for windows by count", "Windows by time are all emitted at the end")
         time = None if clock else _time_of(up, "a window by time")
         late = 0 if lateness is None else (time or CLOCK).ticks(lateness, "lateness")
         if assign is not None:
@@ -239,19 +241,13 @@ def window(
 
 def _assigned(assign: object, slide: object, time: TimeInfo | None, lateness: int) -> Window:
     if slide is not None:
-        hint = "The function says where windows begin and end"
-        raise GraphError("slide is for windows of seconds", hint=hint, code=ErrorCode.CONFLICTING_ARGUMENTS)
-    if not callable(assign) or not binds(assign, (None,)):
-        problem = f"assign={shown(assign)} can't be called as assign(t)"
-        raise GraphError(problem, hint="Pass a function of a tuple", code=ErrorCode.WRONG_PARAMETERS)
-    check_object(assign)
-    return Window(WindowKind.ASSIGNED, 1, 1, time, assign=assign, lateness=lateness)
+        raise conflict("slide is for windows of seconds", "The function says where windows begin and end")
+    return Window(WindowKind.ASSIGNED, 1, 1, time, assign=_of_tuple("assign", assign), lateness=lateness)
 
 
 def _batch(up: Upstream, count: object, within: Seconds, slide: object, rest: object) -> Window:
     if count is None or slide is not None or rest is not None:
-        hint = "Write .window(count=..., within=...)"
-        raise GraphError("within is for batches by count alone", hint=hint, code=ErrorCode.CONFLICTING_ARGUMENTS)
+        raise conflict("within is for batches by count alone", "Write .window(count=..., within=...)")
     size, time = _tuples(count, "count"), up.event_time
     return Window(WindowKind.BATCH, size, size, time, within=(time or CLOCK).ticks(within, "within"))
 
@@ -260,16 +256,11 @@ def session(up: Upstream, gap: Seconds | Callable[[Any], Seconds], lateness: Sec
     """See ``Stream.session``."""
     with declaring(up.called, caller_location()):
         if lateness is not None and clock:
-            hint = "By the clock no tuple is late"
-            raise GraphError("lateness is for sessions by event time", hint=hint, code=ErrorCode.CONFLICTING_ARGUMENTS)
+            raise conflict("lateness is for sessions by event time", "By the clock no tuple is late")
         time = None if clock else _time_of(up, "a session")
         late = 0 if lateness is None else (time or CLOCK).ticks(lateness, "lateness")
         if callable(gap):
-            if not binds(gap, (None,)):
-                problem = f"gap={shown(gap)} can't be called as gap(t)"
-                raise GraphError(problem, hint="Pass a function of a tuple", code=ErrorCode.WRONG_PARAMETERS)
-            check_object(gap)
-            return Window(WindowKind.SESSION, 0, 0, time, gap=gap, lateness=late)
+            return Window(WindowKind.SESSION, 0, 0, time, gap=_of_tuple("gap", gap), lateness=late)
         ticks = (time or CLOCK).ticks(gap, "gap")
         return Window(WindowKind.SESSION, ticks, ticks, time, lateness=late)
 
@@ -284,8 +275,6 @@ def windowed(up: Upstream, window: Window, name: str, aggregates: Mapping[str, A
         late = (OutputPort(LATE, up.schema, optional=True),) if window.time is not None else ()
         return up.operator(
             name,
-            OperatorKind.WINDOW,
-            StateKind.PARTITIONED if up.keys else StateKind.STATEFUL,
             Windowing(window, tuple(wanted.items()), assigner=compiled_assigner(up, window, name, location)),
             location,
             (OutputPort(OUT, _schema(up, window, name, wanted)), *late),
@@ -305,7 +294,7 @@ def compiled_assigner(up: Upstream, window: Window, name: str, location: str) ->
         return None
     form = up.schema.field(window.time.field).format
     bounds = laid_out("Span", [(bound, form, False) for bound in BOUNDS])
-    request = FunctionRequest(name, OperatorKind.FLAT_MAP, window.assign, up.schema, bounds, location=location)
+    request = FunctionRequest(name, FunctionKind.FLAT_MAP, window.assign, up.schema, bounds, location=location)
     assigner = up.compiler.compile(request)
     if assigner.lane is Lane.VECTORISED:
         raise GraphError("assign is annotated with an array or a frame", hint="Give a function of one tuple")
@@ -366,10 +355,7 @@ def _schema(up: Upstream, window: Window, name: str, wanted: dict[str, Aggregate
 def _by_count(up: Upstream, count: object, slide: object, rest: bool | None, ttl: Lifetime | None) -> Window:
     size = _tuples(count, "count")
     every = size if slide is None else _tuples(slide, "slide")
-    lives = up.time_to_live(ttl, None if up.keys else "key_by(...)")
-    if lives is not None and lives.since == "change":
-        problem = "each tuple changes a window, so since='change' has no meaning"
-        raise GraphError(problem, hint="Use since='last', or 'first'", code=ErrorCode.UNSUPPORTED_TTL)
+    lives = up.time_to_live(ttl, None if up.keys else "key_by(...)", changes="each tuple changes a window")
     if lives is not None and rest:
         raise GraphError(
             f"ttl={shown(ttl)}: rest=True emits the rest of each key at the end, and some would have expired",
@@ -380,10 +366,17 @@ def _by_count(up: Upstream, count: object, slide: object, rest: bool | None, ttl
     return Window(WindowKind.COUNT, size, every, rest=rest, ttl=lives)
 
 
+def _of_tuple(what: str, function: object) -> Callable[[Any], Any]:
+    if not callable(function) or not binds(function, (None,)):
+        problem = f"{what}={shown(function)} can't be called as {what}(t)"
+        raise GraphError(problem, hint="Pass a function of a tuple", code=ErrorCode.WRONG_PARAMETERS)
+    check_object(function)
+    return function
+
+
 def _tuples(value: object, what: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= LONGEST_COUNT:
-        problem = f"{what}={shown(value)} is invalid"
-        raise GraphError(problem, hint="Pass a number of tuples, 1 or more", code=ErrorCode.OUT_OF_RANGE)
+        raise invalid(what, value, "Pass a number of tuples, 1 or more")
     return value
 
 

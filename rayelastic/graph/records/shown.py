@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import reprlib
 
-__all__ = ["counted", "short", "shown"]
+from rayelastic.errors import ErrorCode, GraphError
+
+__all__ = ["check_flag", "conflict", "counted", "invalid", "short", "shown"]
 
 MOST_DIGITS = 100  # from here on a count has no decimals
 
@@ -40,3 +42,19 @@ def shown(value: object) -> str:
     '[1, 1, 1, 1, 1, 1, ...]'
     """
     return " ".join(_SHORT.repr(value).split())
+
+
+def invalid(what: str, value: object, hint: str, code: ErrorCode = ErrorCode.OUT_OF_RANGE) -> GraphError:
+    """Return the error of an argument with an invalid value."""
+    return GraphError(f"{what}={shown(value)} is invalid", hint=hint, code=code)
+
+
+def conflict(problem: str, hint: str) -> GraphError:
+    """Return the error of arguments that contradict each other."""
+    return GraphError(problem, hint=hint, code=ErrorCode.CONFLICTING_ARGUMENTS)
+
+
+def check_flag(what: str, value: object) -> None:
+    """Reject an argument that is neither True nor False."""
+    if not isinstance(value, bool):
+        raise invalid(what, value, "Pass True or False", ErrorCode.UNKNOWN_CHOICE)

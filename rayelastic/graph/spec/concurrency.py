@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from rayelastic.errors import ErrorCode, GraphError
-from rayelastic.graph.records.shown import counted, shown
+from rayelastic.errors import ErrorCode
+from rayelastic.graph.records.shown import check_flag, counted, invalid
 
 __all__ = ["Concurrency", "concurrency_of", "concurrent", "is_async"]
 
@@ -96,10 +96,7 @@ def concurrent(
     _check_count("capacity", capacity, 1, MOST_CALLS)
     _check_count("retry", retry, 0, MOST_TRIES)
     _check_count("max_batch", max_batch, 0, MOST_CALLS)
-    if not isinstance(ordered, bool):
-        raise GraphError(
-            f"ordered={shown(ordered)} is invalid", hint="Pass True or False", code=ErrorCode.UNKNOWN_CHOICE
-        )
+    check_flag("ordered", ordered)
     if timeout is not None:
         _check_seconds("timeout", timeout)
     _check_seconds("max_wait", max_wait)
@@ -115,11 +112,7 @@ def concurrency_of(function: Callable[..., Any], choice: object) -> Concurrency 
     if choice is None:
         return Concurrency() if is_async(function) else None
     if not isinstance(choice, Concurrency):
-        raise GraphError(
-            f"concurrent={shown(choice)} is invalid",
-            hint="Pass rel.concurrent(capacity=...)",
-            code=ErrorCode.WRONG_TYPE,
-        )
+        raise invalid("concurrent", choice, "Pass rel.concurrent(capacity=...)", ErrorCode.WRONG_TYPE)
     return choice
 
 
@@ -138,15 +131,9 @@ def is_async(function: object) -> bool:
 
 def _check_count(name: str, value: object, least: int, most: int) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-        raise GraphError(
-            f"{name}={shown(value)} is invalid",
-            hint=f"Pass a whole number from {least} to {most:,}",
-            code=ErrorCode.OUT_OF_RANGE,
-        )
+        raise invalid(name, value, f"Pass a whole number from {least} to {most:,}")
 
 
 def _check_seconds(name: str, value: object) -> None:
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < float("inf"):
-        raise GraphError(
-            f"{name}={shown(value)} is invalid", hint="Pass seconds, more than 0", code=ErrorCode.OUT_OF_RANGE
-        )
+        raise invalid(name, value, "Pass seconds, more than 0")

@@ -6,7 +6,7 @@ from enum import Enum
 
 from rayelastic.errors import ErrorCode, GraphError
 from rayelastic.graph.records.schema import DataType, Schema, laid_out
-from rayelastic.graph.records.shown import shown
+from rayelastic.graph.records.shown import invalid
 from rayelastic.graph.spec.ports import OutputPort
 
 __all__ = ["ERRORS", "OnError", "dead_letters", "on_error_of"]
@@ -37,11 +37,7 @@ def on_error_of(choice: object, parameter: str = "on_error") -> OnError:
     try:
         return OnError(choice)
     except ValueError:
-        raise GraphError(
-            f"{parameter}={shown(choice)} is invalid",
-            hint="Choose 'fail', 'skip' or 'divert'",
-            code=ErrorCode.UNKNOWN_CHOICE,
-        ) from None
+        raise invalid(parameter, choice, "Choose 'fail', 'skip' or 'divert'", ErrorCode.UNKNOWN_CHOICE) from None
 
 
 def dead_letters(schema: Schema) -> OutputPort:

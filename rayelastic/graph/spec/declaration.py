@@ -10,7 +10,8 @@ from typing import Any, Literal
 from rayelastic.errors import DeclarationError, ErrorCode, GraphError, LaneError
 from rayelastic.graph.records.shown import counted, shown
 from rayelastic.graph.spec.location import caller_location
-from rayelastic.graph.spec.operator_spec import Lane, OperatorKind, OperatorSpec
+from rayelastic.graph.spec.operator_spec import Lane, OperatorSpec
+from rayelastic.graph.spec.requests import FunctionKind
 
 _NAME_WAY_OUT = "Use a short printable name, such as 'word_count'"
 LaneChoice = Lane | Literal["auto", "compiled", "vectorised", "python"]
@@ -39,7 +40,7 @@ def check_new(name: str, operators: Mapping[str, OperatorSpec]) -> None:
     if name in operators:
         other = operators[name]
         raise GraphError(
-            f"the name is used by the {other.kind.value} declared at {other.location or 'an unknown place'}",
+            f"the name is used by the {other.kind} declared at {other.location or 'an unknown place'}",
             hint="Set name= of that one" if other.automatic else "Use another name=",
             code=ErrorCode.DUPLICATE_NAME,
         )
@@ -86,7 +87,7 @@ class NewOperator:
 
 
 def check_function(
-    function: Any, kind: OperatorKind, state: object, *, concurrent: bool = False, returns: bool = False
+    function: Any, kind: FunctionKind, state: object, *, concurrent: bool = False, returns: bool = False
 ) -> None:
     """Reject a function that can't be called with one tuple, or with a tuple and a state.
 
@@ -111,7 +112,7 @@ def check_function(
             code=ErrorCode.ASYNC_LANE,
         )
     yields = inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)
-    if (returns or kind is not OperatorKind.FLAT_MAP) and yields:
+    if (returns or kind is not FunctionKind.FLAT_MAP) and yields:
         raise GraphError(
             f"{verb} got a function that yields",
             hint="Use flat_map, or return instead of yield",

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.records.time_info import TimeInfo
-from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec
+from rayelastic.graph.spec.operator_spec import OperatorSpec
 from rayelastic.graph.spec.ports import OUT, operator_of, port_of
 
 __all__ = ["event_time_of", "time_units"]
@@ -30,13 +30,11 @@ def _time_of_stream(operators: Mapping[str, OperatorSpec], stream: str) -> TimeI
     while True:
         spec, port = operators[operator_of(stream)], port_of(stream, OUT)
         schemas.append(next(p.schema for p in spec.outputs if p.name == port))
-        own: TimeInfo | None = getattr(spec.body, "output_time", None)
+        own = spec.body.output_time
         if own is not None and port == OUT:
             break
-        if getattr(spec.body, "ends_time", False):
-            return None
         first = spec.inputs[0].streams if spec.inputs else ()
-        if spec.kind in (OperatorKind.SOURCE, OperatorKind.AGGREGATE) or not first:
+        if spec.body.ends_time or not first:
             return None
         if len(first) > 1:
             own = event_time_of(operators, first)
@@ -59,7 +57,7 @@ def time_units(operators: Mapping[str, OperatorSpec]) -> dict[str, str]:
     units: dict[str, str] = {}
     for name, spec in operators.items():
         found = {units.get(operator_of(stream)) for port in spec.inputs for stream in port.streams}
-        own = getattr(spec.body, "time", None) if spec.kind is OperatorKind.EVENT_TIME else None
+        own = spec.body.assigned_time
         unit = own.unit if own is not None else found.pop() if len(found) == 1 else None
         if unit is not None:
             units[name] = unit

@@ -65,7 +65,7 @@ def check_loops(operators: Mapping[str, OperatorSpec]) -> None:
                 _refuse(member, f"it is the head of a loop inside the loop of '{head}'", "Make it one loop")
             if member.inputs[0].demand is not None:
                 _refuse(member, f"it waits for all its ports inside the loop of '{head}'", "Take tuples as they come")
-            if getattr(member.body, "ends", False):
+            if member.body.ends:
                 _refuse(
                     member, f"it emits at the end, but the loop of '{head}' has ended by then", "Put it behind the loop"
                 )

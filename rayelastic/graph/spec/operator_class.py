@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeVar, overload
 
 from rayelastic.errors import DeclarationError, ErrorCode, GraphError
 from rayelastic.graph.records.schema import Schema
-from rayelastic.graph.records.shown import shown
+from rayelastic.graph.records.shown import conflict, shown
 from rayelastic.graph.records.time_info import Lifetime
 from rayelastic.graph.spec.declaration import LaneChoice, binds, check_state, lane_of
 from rayelastic.graph.spec.location import caller_location
@@ -237,24 +237,18 @@ def _definition(
     asking = [port for port, demand in wanted.items() if demand.demand is not None]
     if asking and len(asking) < len(wanted):
         free = next(port for port in wanted if port not in asking)
-        raise GraphError(
+        raise conflict(
             f"it waits for input port '{asking[0]}' but not for '{free}'",
-            hint="Pass all ports rel.exactly or rel.at_least, or none",
-            code=ErrorCode.CONFLICTING_ARGUMENTS,
+            "Pass all ports rel.exactly or rel.at_least, or none",
         )
     if state is not None:
         check_state(state)
         if stateless:
-            raise GraphError(
-                "it has state= and stateless=True",
-                hint="Leave one of them out",
-                code=ErrorCode.CONFLICTING_ARGUMENTS,
-            )
+            raise conflict("it has state= and stateless=True", "Leave one of them out")
         if asking:
-            raise GraphError(
+            raise conflict(
                 "it has state of keys and waits for several ports, whose tuples have different keys",
-                hint="Accept tuples one by one, and count them in the state",
-                code=ErrorCode.CONFLICTING_ARGUMENTS,
+                "Accept tuples one by one, and count them in the state",
             )
     _check_methods(cls, wanted, bool(asking), state is not None)
     gives = _checked_outputs(cls, outputs, wanted)
@@ -298,9 +292,7 @@ def _checked_outputs(cls: type, outputs: object, wanted: Mapping[str, Wanted]) -
             )
         return None
     if tells:
-        raise GraphError(
-            "it has outputs= and output_schemas", hint="Leave one of them out", code=ErrorCode.CONFLICTING_ARGUMENTS
-        )
+        raise conflict("it has outputs= and output_schemas", "Leave one of them out")
     schemas: dict[str, Schema | str] = {}
     for port, declared in _named(outputs, OUT, "output").items():
         if isinstance(declared, str):
@@ -356,8 +348,7 @@ def _check_methods(cls: type, wanted: Mapping[str, Wanted], conjunctive: bool, k
             code=ErrorCode.MISSING_METHOD,
         )
     if hasattr(cls, "drain") and not conjunctive:
-        raise GraphError(
+        raise conflict(
             "it has drain, but accepts tuples one by one: none is ever left",
-            hint="Write shutdown, or use rel.exactly or rel.at_least for all input ports",
-            code=ErrorCode.CONFLICTING_ARGUMENTS,
+            "Write shutdown, or use rel.exactly or rel.at_least for all input ports",
         )

@@ -1,15 +1,14 @@
 """Operators as the layers below the graph see them: kind, execution mode, state, schemas, and a body to run.
 
-Knows no threads, PEs or native code. The compiler is a Protocol: its result is opaque here except for lane, reason and
-output schema.
+Knows no threads, PEs or native code.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any
 
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.records.time_info import TimeInfo, TimeToLive
@@ -18,21 +17,18 @@ from rayelastic.graph.spec.dead_letters import OnError
 from rayelastic.graph.spec.ports import InputPort, OutputPort, endpoint, operator_of, stream_name
 
 __all__ = [
-    "AggregateRequest",
-    "CompiledAggregate",
+    "PICKLED",
     "CompiledFunction",
-    "CompiledProcess",
-    "FunctionRequest",
     "Lane",
     "OperatorBody",
-    "OperatorKind",
-    "OperatorRequest",
     "OperatorSpec",
-    "ProcessRequest",
     "SinkDescription",
     "SourceDescription",
     "StateKind",
+    "fields_form",
 ]
+
+PICKLED = "python values"  # the end of the form of pickled state
 
 
 class Lane(Enum):
@@ -53,35 +49,6 @@ class Lane(Enum):
         return self in (Lane.VECTORISED, Lane.PYTHON)
 
 
-class OperatorKind(Enum):
-    """What an operator does with its input."""
-
-    SOURCE = "source"
-    MAP = "map"
-    FILTER = "filter"
-    FLAT_MAP = "flat_map"
-    AGGREGATE = "aggregate"
-    OPERATOR = "operator"  # of a class, with ports
-    PROCESS = "process"  # of a class, with timers of keys
-    SPLIT = "split"
-    CHANNELS = "channels"  # splits a stream over the channels of a stage
-    IN_TURN = "in_turn"  # merges them in order
-    THROTTLE = "throttle"
-    DELAY = "delay"
-    EVENT_TIME = "event_time"
-    WINDOW = "window"
-    JOIN = "join"
-    MATCH = "match"  # sequences of tuples of a key
-    MERGE = "merge_by_time"
-    UNION = "union"  # upstream of an event time
-    SINK = "sink"
-
-    @property
-    def is_passage(self) -> bool:
-        """Whether it keeps no state once its input is processed, so that checkpoints save nothing of it."""
-        return self in (OperatorKind.CHANNELS, OperatorKind.IN_TURN, OperatorKind.THROTTLE, OperatorKind.UNION)
-
-
 class StateKind(Enum):
     """The state that an operator keeps between tuples (Joker section 2; J05)."""
 
@@ -90,221 +57,204 @@ class StateKind(Enum):
     STATEFUL = "stateful"  # state that may depend on the whole stream
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionRequest:
-    """A user's function to compile into an operator function.
+class OperatorBody:
+    """What an operator does: a description that answers for itself, so that nobody else asks of which kind it is.
 
-    Args:
-        operator: The operator's name, for messages.
-        kind: MAP, FILTER or FLAT_MAP.
-        function: A function of one tuple, or of a tuple and the state of its key if there is a `state`.
-        input_schema: The schema of its input.
-        output: The declared schema of its output; None: infer it. FILTER keeps the input schema.
-        keys: The key fields; empty if it isn't keyed.
-        state: A NamedTuple class with defaults (fixed layout), or any callable without arguments that makes the initial
-            state of a key; None: stateless.
-        lane: 'auto', or the execution mode that the user requested.
-        location: 'file.py:12' of the declaration.
-        sides: Names of the output ports that it may send to with rel.to.
-        concurrent: The limits of concurrent calls; None: one call after the other.
-        drops_none: Whether a FLAT_MAP's function returns the one value that it emits, or None.
+    A kind of operator is a frozen dataclass with slots. It derives from this class and overrides the answers that
+    differ. It is picklable, and knows neither threads nor native code. `runtime/operators/natives.py` lists the
+    function that makes its native operator.
     """
 
-    operator: str
-    kind: OperatorKind
-    function: Callable[..., Any]
-    input_schema: Schema
-    output: Schema | None = None
-    keys: tuple[str, ...] = ()
-    state: Callable[[], Any] | None = None
-    lane: Literal["auto"] | Lane = "auto"
-    location: str = ""
-    sides: tuple[str, ...] = ()
-    concurrent: Concurrency | None = None
-    drops_none: bool = False
+    __slots__ = ()
 
+    if TYPE_CHECKING:  # a dataclass would take a property of its base for the default of its field
 
-@dataclass(frozen=True, slots=True)
-class OperatorRequest:
-    """An instance of a user's operator class to compile into an operator function.
+        @property
+        def operator_kind(self) -> str:
+            """The name of its kind, for people."""
 
-    Args:
-        operator: The operator's name, for messages.
-        instance: The object, with `invoke` and the optional methods of @rel.operator.
-        inputs: Its input ports.
-        outputs: Its output ports; none for a sink.
-        state: Makes the state of a key; None: it keeps none of keys.
-        lane: 'auto', or the execution mode that the user requested.
-        location: 'file.py:12' of the declaration.
-        on_error: What happens to a tuple on which `invoke` raises.
-    """
-
-    operator: str
-    instance: Any
-    inputs: tuple[InputPort, ...]
-    outputs: tuple[OutputPort, ...]
-    state: Callable[[], Any] | None
-    lane: Literal["auto"] | Lane = "auto"
-    location: str = ""
-    on_error: OnError = OnError.FAIL
-
-
-@dataclass(frozen=True, slots=True)
-class ProcessRequest:
-    """An object with timers whose methods are to be compiled.
-
-    Args:
-        operator: The operator's name, for messages.
-        instance: The object, with `on_tuple`, and perhaps `on_time` and `on_end`.
-        input_schema: The schema of its input.
-        output: The schema of its output.
-        keys: The key fields.
-        state: Makes the state of a key.
-        time: The event time of its timers; None: the clock.
-        location: 'file.py:12' of the declaration.
-    """
-
-    operator: str
-    instance: Any
-    input_schema: Schema
-    output: Schema
-    keys: tuple[str, ...]
-    state: Callable[[], Any]
-    time: TimeInfo | None
-    location: str = ""
-
-
-class CompiledProcess(Protocol):
-    """The compiled methods of an object with timers, as the graph sees them. Picklable."""
-
-    @property
-    def state_schema(self) -> Schema:
-        """The schema of a key's state."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class AggregateRequest:
-    """An object that aggregates, whose methods are to be compiled.
-
-    Args:
-        operator: The operator's name, for messages.
-        instance: The object, with `add(t, state)` and `result(state)`, and perhaps `merge(other, state)`.
-        first: The initial state.
-        input_schema: The schema of its input.
-        output: The schema of its results; None: infer it.
-        location: 'file.py:12' of the declaration.
-    """
-
-    operator: str
-    instance: Any
-    first: Any
-    input_schema: Schema
-    output: Schema | None
-    location: str = ""
-
-
-class CompiledAggregate(Protocol):
-    """The compiled methods of an object that aggregates, as the graph sees them. Picklable."""
-
-    @property
-    def reason(self) -> str:
-        """Describe the operator for `explain()`."""
-        ...
-
-    @property
-    def state_schema(self) -> Schema:
-        """The schema of the state."""
-        ...
-
-    @property
-    def output_schema(self) -> Schema:
-        """The schema of its results."""
-        ...
-
-    @property
-    def merges(self) -> bool:
-        """Whether states can be merged."""
-        ...
-
-
-class OperatorBody(Protocol):
-    """The function of an operator class, or a native operator, as the graph sees it. Picklable."""
+        @property
+        def reason(self) -> str:
+            """What it does and the reason for its execution mode, for `explain()`."""
 
     @property
     def lane(self) -> Lane:
         """The execution mode."""
-        ...
+        return Lane.BUILT_IN
 
     @property
-    def reason(self) -> str:
-        """The reason for the execution mode."""
-        ...
+    def refusal(self) -> Mapping[str, Any] | None:
+        """The code and values of why it isn't compiled, if that was tried."""
+        return None
 
-
-class CompiledFunction(Protocol):
-    """A compiled function, as the graph sees it. Picklable."""
+    # --- what the graph asks ---
 
     @property
-    def lane(self) -> Lane:
-        """The execution mode."""
-        ...
+    def output_time(self) -> TimeInfo | None:
+        """The event time of its output; None: that of its first input, if it keeps the field."""
+        return None
 
     @property
-    def reason(self) -> str:
-        """The reason for the execution mode."""
-        ...
+    def assigned_time(self) -> TimeInfo | None:
+        """The event time that it assigns to its output."""
+        return None
 
     @property
-    def output_schema(self) -> Schema:
-        """The schema of its output."""
-        ...
+    def ends_time(self) -> bool:
+        """Whether its output has no event time, although its input may have one."""
+        return False
 
     @property
-    def kept(self) -> frozenset[str]:
-        """The fields that every output tuple copies from its input tuple, as far as the code shows."""
-        ...
+    def has_splits(self) -> bool:
+        """Whether it announces in its output which split the next tuples belong to."""
+        return False
+
+    def keeps_splits(self, spec: OperatorSpec) -> bool:  # noqa: ARG002
+        """Return whether it emits the tuples of its input in their order, and so forwards announced splits."""
+        return False
+
+    @property
+    def ends(self) -> bool:
+        """Whether it may emit when its input ends."""
+        return False
+
+    @property
+    def takes_turns(self) -> bool:
+        """Whether replicas may take turns at its input, if it is stateless: it emits at once what a tuple makes."""
+        return False
+
+    # --- what the plan asks ---
+
+    def state_kind(self, keys: tuple[str, ...]) -> StateKind:
+        """Return the kind of the state that it keeps of a stream with these keys."""
+        return StateKind.PARTITIONED if keys else StateKind.STATEFUL
+
+    def keeps_keys(self, keys: tuple[str, ...]) -> bool:  # noqa: ARG002
+        """Return whether these fields of its input are known to pass it unchanged."""
+        return True
+
+    @property
+    def takes_rules(self) -> bool:
+        """Whether any replica may run it on any tuple, if the replica receives the whole of its other stream."""
+        return False
+
+    @property
+    def orders_rules(self) -> bool:
+        """Whether only the event times of tuples and rules keep it from having replicas."""
+        return False
+
+    @property
+    def routes_inputs(self) -> bool:
+        """Whether each of its input ports may have a router, so that it may have several and replicas."""
+        return False
+
+    def notes(self, side_first: str, sources: Sequence[str]) -> list[str]:  # noqa: ARG002
+        """List what `explain()` adds about the state that it keeps.
+
+        Args:
+            side_first: The side whose sources are read first; empty: none.
+            sources: The sources of the other side, which begin when that has ended.
+        """
+        return []
+
+    # --- what runs it asks ---
+
+    @property
+    def uses_clock(self) -> bool:
+        """Whether the clock wakes it between its tuples."""
+        return False
+
+    @property
+    def aligns(self) -> bool:
+        """Whether checkpoint barriers can pass it in order with the tuples."""
+        return True
+
+    @property
+    def concurrent(self) -> Concurrency | None:
+        """The limits of concurrent calls; None: one call after the other."""
+        return None
+
+    @property
+    def object_field(self) -> str:
+        """The field with the user's object, which each PE initializes, or copies and initializes; empty: none."""
+        return ""
+
+    @property
+    def passes_objects(self) -> bool:
+        """Whether its Python code takes or makes one tuple after the other."""
+        return False
+
+    @property
+    def user_function(self) -> CompiledFunction | None:
+        """The user's function that explains a tuple on which the operator fails."""
+        return None
+
+    @property
+    def runs_user_code(self) -> bool:
+        """Whether a failure of it is one of the user's code."""
+        return self.user_function is not None
+
+    def state_form(self, spec: OperatorSpec) -> str | None:
+        """Describe its state, for people and to check whether a topology fits a snapshot; None if it keeps none."""
+        return None if spec.state_kind is StateKind.STATELESS else self.kept_form(spec)
+
+    def kept_form(self, spec: OperatorSpec) -> str | None:  # noqa: ARG002
+        """Describe the state of an operator that isn't stateless."""
+        return None
 
 
-class SourceDescription(Protocol):
+class CompiledFunction(OperatorBody):
+    """A compiled function, as the graph sees it."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        @property
+        def output_schema(self) -> Schema:
+            """The schema of its output."""
+
+
+class SourceDescription(OperatorBody):
     """Where tuples come from: a value that can be shipped and restarted, never a live iterator."""
 
-    @property
-    def schema(self) -> Schema:
-        """The schema of its tuples."""
-        ...
+    __slots__ = ()
+    operator_kind = "source"
+    ends_time = True
 
-    @property
-    def lane(self) -> Lane:
-        """The execution mode."""
-        ...
+    if TYPE_CHECKING:
 
-    @property
-    def reason(self) -> str:
-        """The reason for the execution mode."""
-        ...
+        @property
+        def schema(self) -> Schema:
+            """The schema of its tuples."""
 
     def check(self, operator: str) -> None:
         """Raise SourceError, naming the operator, if it can't be read."""
-        ...
+
+    @property
+    def is_endless(self) -> bool:
+        """Whether it never ends by itself."""
+        return False
+
+    @property
+    def is_fed(self) -> bool:
+        """Whether clients push its tuples."""
+        return False
+
+    @property
+    def side_sources(self) -> Mapping[str, SourceDescription]:
+        """The sources of its side outputs, by port."""
+        return {}
 
 
-class SinkDescription(Protocol):
+class SinkDescription(OperatorBody):
     """Where tuples go."""
 
-    @property
-    def lane(self) -> Lane:
-        """The execution mode."""
-        ...
-
-    @property
-    def reason(self) -> str:
-        """The reason for the execution mode."""
-        ...
+    __slots__ = ()
+    operator_kind = "sink"
 
     def check(self, operator: str) -> None:
         """Raise SinkError, naming the operator, if it can't be written."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,11 +263,10 @@ class OperatorSpec:
 
     Args:
         name: Unique in the topology; keys metrics, state and plans.
-        kind: What it does.
         inputs: Its input ports, in order; none for a source.
         outputs: Its output ports, in order; none for a sink.
         state_kind: The kind of its state.
-        body: A SourceDescription, SinkDescription, CompiledFunction, or OperatorBody, by kind.
+        body: What it does.
         location: 'file.py:12' of the declaration.
         on_error: What happens to a tuple on which its function raises.
         ttl: The time without a tuple after which a key is dropped; None: never.
@@ -326,11 +275,10 @@ class OperatorSpec:
     """
 
     name: str
-    kind: OperatorKind
     inputs: tuple[InputPort, ...]
     outputs: tuple[OutputPort, ...]
     state_kind: StateKind
-    body: SourceDescription | SinkDescription | CompiledFunction | OperatorBody
+    body: OperatorBody
     location: str = ""
     on_error: OnError = OnError.FAIL
     ttl: TimeToLive | None = None
@@ -378,6 +326,26 @@ class OperatorSpec:
         return tuple(map(operator_of, self.taken))
 
     @property
+    def kind(self) -> str:
+        """What it does, in a word."""
+        return self.body.operator_kind
+
+    @property
+    def is_source(self) -> bool:
+        """Whether it is a source."""
+        return not self.inputs
+
+    @property
+    def state_form(self) -> str | None:
+        """What its state is, for people and to check whether a topology fits a snapshot; None if it keeps none."""
+        return self.body.state_form(self)
+
+    @property
+    def key_form(self) -> str:
+        """Describe what its state of keys is kept by, and for how long."""
+        return f"by key ({fields_form(self.inputs[0].schema, self.keys)})" + (f", {self.ttl.form}" if self.ttl else "")
+
+    @property
     def lane(self) -> Lane:
         """The execution mode."""
         return self.body.lane
@@ -386,3 +354,8 @@ class OperatorSpec:
     def reason(self) -> str:
         """The reason for the execution mode."""
         return self.body.reason
+
+
+def fields_form(schema: Schema, names: Container[str] | None = None) -> str:
+    """Describe fields of a schema, all by default, with their formats."""
+    return ", ".join(f"{f.name}: {f.format}" for f in schema.fields if names is None or f.name in names)

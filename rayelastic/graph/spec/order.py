@@ -1,18 +1,16 @@
-"""The edges of a graph: consumers of each operator, operators that may run anywhere, and a topological order."""
+"""The edges of a graph: consumers of each operator, a topological order, and checks of the whole graph."""
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Protocol
 
-from rayelastic.errors import ErrorCode, GraphError
-from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec, StateKind
-from rayelastic.graph.spec.ports import OUT, operator_of, port_of
+from rayelastic.errors import ErrorCode, GraphError, NotShippableError
+from rayelastic.graph.spec.operator_spec import OperatorSpec, StateKind
+from rayelastic.graph.spec.ports import OUT, operator_of, port_of, stream_name
 
-__all__ = ["Graph", "consumers", "memory_of", "runs_anywhere", "topological_order"]
-
-_FUNCTIONS = (OperatorKind.MAP, OperatorKind.FILTER, OperatorKind.FLAT_MAP, OperatorKind.AGGREGATE)
+__all__ = ["Graph", "check_shippable", "check_taken", "consumers", "memory_of", "runs_anywhere", "topological_order"]
 
 
 class Graph(Protocol):
@@ -32,7 +30,7 @@ class Graph(Protocol):
 def runs_anywhere(spec: OperatorSpec) -> bool:
     """Return whether any replica may run an operator on any tuple: a stateless function with one output."""
     free = spec.state_kind is StateKind.STATELESS and not spec.remembers
-    return spec.kind in _FUNCTIONS and free and len(spec.outputs) == 1
+    return spec.body.takes_turns and free and len(spec.outputs) == 1
 
 
 def memory_of(spec: OperatorSpec) -> str:
@@ -111,3 +109,38 @@ def _cycle(operators: Mapping[str, OperatorSpec], stuck: set[str]) -> list[str]:
         path.append(name)
         name = next(i for i in operators[name].upstream if i in stuck)
     return path[seen[name] :][::-1]
+
+
+def check_taken(operators: Mapping[str, OperatorSpec]) -> None:
+    """Raise GraphError if a stream that needs a consumer has none."""
+    taken = {s for spec in operators.values() for s, _ in (*spec.edges, *spec.loop_edges)}
+    for spec in operators.values():
+        for port in spec.outputs:
+            if stream_name(spec.name, port.name) not in taken and not port.optional:
+                what = "output" if len(spec.outputs) == 1 else f"output port '{port.name}'"
+                raise GraphError(
+                    f"its {what} has no sink",
+                    operator=spec.name,
+                    location=spec.location,
+                    hint="End it with .sink(...), such as rel.count(), or leave the operator out",
+                    code=ErrorCode.NO_SINK,
+                )
+
+
+def check_shippable(specs: Iterable[OperatorSpec]) -> None:
+    """Raise NotShippableError if something can't be pickled; the message names operator and object."""
+    import cloudpickle
+
+    specs = list(specs)
+    try:
+        cloudpickle.dumps([spec.body for spec in specs])
+    except Exception as error:  # whatever a user's __reduce__ raises
+        if len(specs) > 1:  # one by one, to find the culprit
+            for spec in specs:
+                check_shippable([spec])
+        raise NotShippableError(
+            f"it can't be sent to another process: {error}",
+            operator=specs[0].name if len(specs) == 1 else None,
+            location=specs[0].location if len(specs) == 1 else "",
+            hint="Create what its function needs inside the function, or pass plain values",
+        ) from error

@@ -13,7 +13,7 @@ from enum import Enum
 
 from rayelastic.errors import ErrorCode, GraphError
 from rayelastic.graph.records.schema import Schema
-from rayelastic.graph.records.shown import shown
+from rayelastic.graph.records.shown import invalid, shown
 
 __all__ = [
     "IN",
@@ -113,7 +113,7 @@ def side_ports(sides: object) -> tuple[OutputPort, ...]:
         SchemaError: A schema can't be laid out.
     """
     if not isinstance(sides, Mapping):
-        raise GraphError(f"sides={shown(sides)} is invalid", hint="Pass {port: schema}", code=ErrorCode.WRONG_TYPE)
+        raise invalid("sides", sides, "Pass {port: schema}", ErrorCode.WRONG_TYPE)
     for name in sides:
         check_port(name, "output")
         if name in (OUT, "errors"):

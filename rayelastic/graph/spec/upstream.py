@@ -10,7 +10,7 @@ import dis
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from typing import Any, Protocol, get_args
+from typing import Any, get_args
 
 from rayelastic.errors import ErrorCode, GraphError
 from rayelastic.graph.records.forms import plain_form
@@ -25,56 +25,16 @@ from rayelastic.graph.records.time_info import (
     Ttl,
     seconds_of,
 )
-from rayelastic.graph.spec.dead_letters import OnError
 from rayelastic.graph.spec.declaration import declaring
 from rayelastic.graph.spec.event_time import event_time_of
 from rayelastic.graph.spec.location import caller_location
-from rayelastic.graph.spec.operator_spec import (
-    AggregateRequest,
-    CompiledAggregate,
-    CompiledFunction,
-    CompiledProcess,
-    FunctionRequest,
-    OperatorBody,
-    OperatorKind,
-    OperatorRequest,
-    OperatorSpec,
-    ProcessRequest,
-    StateKind,
-)
+from rayelastic.graph.spec.operator_spec import OperatorBody, OperatorSpec, StateKind
 from rayelastic.graph.spec.ports import IN, InputPort, OutputPort
+from rayelastic.graph.spec.requests import FunctionCompiler
 
-__all__ = ["FunctionCompiler", "Upstream"]
+__all__ = ["Upstream"]
 
 _CLOCK_UNIT = "ns"  # of the native clock
-
-
-class FunctionCompiler(Protocol):
-    """The compiler as the graph sees it: it makes operator functions of Python functions."""
-
-    def compile(self, request: FunctionRequest) -> CompiledFunction:
-        """Compile a function, or fall back to Python. Raises LaneError or SchemaError naming the operator."""
-        ...
-
-    def compile_operator(self, request: OperatorRequest) -> OperatorBody:
-        """Choose the execution mode of an operator class. Raises LaneError or SchemaError naming the operator."""
-        ...
-
-    def compile_process(self, request: ProcessRequest) -> CompiledProcess:
-        """Compile an object with timers. Raises LaneError if it doesn't, or SchemaError, naming the operator."""
-        ...
-
-    def compile_aggregate(self, request: AggregateRequest) -> CompiledAggregate:
-        """Compile an object that aggregates. Raises LaneError if it doesn't, or SchemaError, naming the operator."""
-        ...
-
-    def remembered(self, body: OperatorBody) -> tuple[str, ...]:
-        """Name what the functions and objects of a body are known to change outside their state."""
-        ...
-
-    def of_record(self, function: Callable[..., Any], schema: Schema, given: int) -> Callable[..., Any]:
-        """Return a function of a record, for one with so many arguments that may be of the record's only value."""
-        ...
 
 
 _READING = (
@@ -209,33 +169,34 @@ class Upstream:
     def operator(
         self,
         name: str,
-        kind: OperatorKind,
-        state_kind: StateKind,
         body: OperatorBody,
         location: str,
         outputs: tuple[OutputPort, ...],
         *,
         keys: tuple[str, ...] = (),
         others: tuple[InputPort, ...] = (),
-        on_error: OnError = OnError.FAIL,
         ttl: TimeToLive | None = None,
     ) -> OperatorSpec:
         """Make an operator with these streams at its first port, and `others` at further ones."""
+        state_kind = body.state_kind(keys)
         inputs = (InputPort(IN, self.schema, self.inputs, keys), *others)
         known = state_kind is not StateKind.STATEFUL and body.lane.needs_python
         remembers = self.compiler.remembered(body) if known else ()
-        return OperatorSpec(name, kind, inputs, outputs, state_kind, body, location, on_error, ttl, remembers)
+        return OperatorSpec(name, inputs, outputs, state_kind, body, location, ttl=ttl, remembers=remembers)
 
-    def time_to_live(self, ttl: object, lacks: str | None, *, clock: bool = False) -> TimeToLive | None:
+    def time_to_live(
+        self, ttl: object, lacks: str | None, *, clock: bool = False, changes: str = ""
+    ) -> TimeToLive | None:
         """Check a user's ttl=; None if it isn't set.
 
         Args:
             ttl: Seconds, a timedelta, or a Ttl.
             lacks: What the operator lacks to have a time to live; None: nothing.
             clock: Whether it follows the clock although there is an event time.
+            changes: Why a time since the last change has no meaning; empty: it has one.
 
         Raises:
-            GraphError: The operator lacks something, or ttl isn't a time above 0.
+            GraphError: The operator lacks something, ttl isn't a time above 0, or since='change' has no meaning.
         """
         if ttl is None:
             return None
@@ -254,6 +215,12 @@ class Upstream:
             )
         ttl = ttl.seconds if isinstance(ttl, Ttl) else ttl
         time = None if clock else self.event_time
+        if changes and since == "change":
+            raise GraphError(
+                f"{changes}, so since='change' has no meaning",
+                hint="Use since='last', or 'first'",
+                code=ErrorCode.UNSUPPORTED_TTL,
+            )
         if time is not None:
             return TimeToLive(time.ticks(ttl, "ttl"), time, since)
         ticks = round(seconds_of(ttl, "ttl") * TICKS_PER_SECOND[_CLOCK_UNIT])

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rayelastic.compile import OperatorCode
-from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec
 from rayelastic.plan.config import Regions
-from rayelastic.runtime.loops.alarm import waits_for_clock
 
 if TYPE_CHECKING:
+    from rayelastic.graph.spec.operator_spec import OperatorSpec
     from rayelastic.runtime.values.specs import JobSpec
 
 __all__ = ["why_standstill"]
@@ -32,7 +30,7 @@ def why_standstill(job: JobSpec) -> str:
             return f"a loop leads back to '{spec.name}': what goes round in it can't be cut in two"
         if any(port.demand is not None for port in spec.inputs):
             return f"'{spec.name}' waits until each input has what it wants: no mark stands between two of its calls"
-        if spec.kind in (OperatorKind.CHANNELS, OperatorKind.IN_TURN):
+        if not spec.body.aligns:
             return f"'{spec.name}' is between the channels of a stage, where turns are under way"
     meeting = _where_streams_meet(job)
     for spec in job.operators.values():
@@ -43,9 +41,9 @@ def why_standstill(job: JobSpec) -> str:
 
 def _why_woken(spec: OperatorSpec) -> str:
     """Return what runs an operator between its tuples; empty: nothing."""
-    if isinstance(spec.body, OperatorCode) and spec.body.concurrent is not None:
+    if spec.body.concurrent is not None:
         return "waits for several calls at a time"
-    return "is woken by the clock" if waits_for_clock(spec) else ""
+    return "is woken by the clock" if spec.body.uses_clock else ""
 
 
 def _where_streams_meet(job: JobSpec) -> str:

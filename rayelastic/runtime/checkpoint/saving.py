@@ -17,7 +17,6 @@ from rayelastic.runtime.checkpoint.alignment import why_standstill
 from rayelastic.runtime.checkpoint.standstill import Standstill, ask_all
 from rayelastic.runtime.rescale.change_journal import SavedAt
 from rayelastic.runtime.snapshot import Part, Snapshot, SnapshotFolder
-from rayelastic.runtime.state.forms import state_form
 from rayelastic.runtime.state.names import told_of
 from rayelastic.runtime.values.checkpoint_record import CheckpointRecord
 from rayelastic.runtime.values.status import State
@@ -335,5 +334,5 @@ def read_back(folder: SnapshotFolder, parts: Sequence[Part]) -> None:
 
 def forms_of(job: JobSpec) -> dict[str, str]:
     """Return the form of the state of each operator that keeps any."""
-    forms = {name: state_form(spec) for name, spec in job.operators.items()}
+    forms = {name: spec.state_form for name, spec in job.operators.items()}
     return {name: form for name, form in forms.items() if form is not None}

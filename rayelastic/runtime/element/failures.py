@@ -6,21 +6,16 @@ A compiled function can't raise; it returns the failing tuple's index, and the P
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rayelastic import _native
 from rayelastic.compile import OperatorCode, load
 from rayelastic.compile.lanes.python_lane import TUPLE_ATTRIBUTE
 from rayelastic.errors import ErrorCode, JobFailedError, RayelasticError, SinkError, SinkTakenError, code_of, is_outage
-from rayelastic.graph.operators.patterns import Matching
-from rayelastic.graph.operators.splits import Split
-from rayelastic.graph.operators.windows import Window, Windowing, checked_spans
-from rayelastic.graph.records.time_values import TimeValues
 from rayelastic.graph.spec.location import is_users
-from rayelastic.graph.spec.operator_spec import Lane, OperatorKind
+from rayelastic.graph.spec.operator_spec import Lane
 from rayelastic.runtime.values.failure import Cause, Failure
 
 if TYPE_CHECKING:
@@ -53,17 +48,15 @@ def explain_failure(native: _native.OperatorFailure, operators: Mapping[str, Ope
         text, outage = _traceback(exception), is_outage(exception)
         kind = code_of(exception, ErrorCode.FUNCTION_RAISED)
         return Failure(reason, name, shown, text, outside=outage, outage=outage, code=kind, cause=Cause(exception))
-    code = spec.body if native.message else _function_of(spec.body)
+    code = spec.body if native.message else spec.body.user_function
     explained = isinstance(code, OperatorCode) and (code.lane is Lane.COMPILED or code is not spec.body)
     if record is not None and isinstance(code, OperatorCode) and explained:
         explanation = load(code).explain(record)
         cause = Cause(explanation.exception) if explanation.exception is not None else None
         said = explanation.message
         return Failure(said, name, shown, explanation.traceback, code=ErrorCode.FUNCTION_RAISED, cause=cause)
-    runs = spec.kind is OperatorKind.PROCESS or getattr(spec.body, "own", None) is not None  # methods in machine code
-    runs = runs or isinstance(_function_of(spec.body), OperatorCode)
-    kind = ErrorCode.FUNCTION_RAISED if runs else ErrorCode.JOB_FAILED
-    kind = ErrorCode.SOURCE_FAILED if spec.kind is OperatorKind.SOURCE else kind
+    kind = ErrorCode.FUNCTION_RAISED if spec.body.runs_user_code else ErrorCode.JOB_FAILED
+    kind = ErrorCode.SOURCE_FAILED if spec.is_source else kind
     return Failure(native.message or "it failed without a message", name, shown, code=kind)
 
 
@@ -98,24 +91,3 @@ def completion_failure(error: Exception) -> Failure:
         return replace(failure, reason=f"a sink could not be completed: {failure.reason}")
     reason = f"a sink could not be completed: {error}"
     return Failure(reason, outside=True, code=code_of(error), cause=Cause(error))
-
-
-def _function_of(body: object) -> object:
-    """Return the user's function that an operator calls."""
-    match body:
-        case Split():
-            return body.choice
-        case Matching():
-            return body.marks
-        case Windowing(assigner=OperatorCode() as code):
-            return replace(code, function=partial(_assigned, body.window, code))
-    return body
-
-
-def _assigned(window: Window, code: OperatorCode, t: Any) -> Iterable[Any]:
-    """Call the function that assigns windows. Raise what it raises, or what is wrong with its windows."""
-    assert window.time is not None
-    times = TimeValues.of(window.time, code.input_schema)
-    checked_spans(window, times, t, times.ticks(getattr(t, window.time.field)))
-    made: Iterable[Any] = code.function(t)
-    return made

@@ -11,23 +11,17 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from rayelastic import _native
-from rayelastic.compile import OperatorCode, PortsCode, PortsFunction
 from rayelastic.connectors.pushed.reader import PushedOperator
 from rayelastic.connectors.registry import sink_operator, source_operator
 from rayelastic.connectors.sink import Past, SinkOperator
 from rayelastic.connectors.source import SourceOperator
 from rayelastic.errors import SinkError, SourceError, StateError
-from rayelastic.graph.operators.channels import Channels
-from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec
+from rayelastic.graph.spec.operator_spec import OperatorSpec, SinkDescription, SourceDescription
 from rayelastic.plan.settings.checkpoint import Checkpoint
 from rayelastic.runtime.loops.event_loop import EventLoop
-from rayelastic.runtime.operators.channels import channels_operator, in_turn_operator
-from rayelastic.runtime.operators.classes import class_operator
-from rayelastic.runtime.operators.concurrent import Calls, concurrent_operator
-from rayelastic.runtime.operators.functions import aggregate_operator, function_operator, split_operator
+from rayelastic.runtime.operators.functions import Resources
 from rayelastic.runtime.operators.native_schema import native_schema
-from rayelastic.runtime.operators.processes import process_operator
-from rayelastic.runtime.operators.timed import TIMED_OPERATORS
+from rayelastic.runtime.operators.natives import native_operator
 from rayelastic.runtime.operators.user_objects import UserObjects
 from rayelastic.runtime.private_streams import private_streams, with_private_streams
 from rayelastic.runtime.watch.event_log import tell
@@ -40,7 +34,6 @@ if TYPE_CHECKING:
     from rayelastic.connectors.inputs import Input
     from rayelastic.connectors.output.record import BlobStore, Output
     from rayelastic.connectors.pushed.receiver import IngestServer
-    from rayelastic.graph.spec.concurrency import Concurrency
     from rayelastic.runtime.port.data_port import Hello
     from rayelastic.runtime.values.specs import PESpec
 
@@ -57,24 +50,14 @@ class HostedOperators:
     def __init__(self, spec: PESpec) -> None:
         self._spec = spec
         self._operators = with_private_streams(spec.operators, private_streams(spec.operators, spec.leaving))
-        self._classes: dict[str, PortsFunction] = {}
         self.sources: dict[str, SourceOperator] = {}
         self.sinks: dict[str, SinkOperator] = {}
-        self.widths: dict[str, _native.ChannelWidth] = {}
         self.natives: dict[str, _native.Operator] = {}
         self._loop = EventLoop(f"event-loop-{spec.pe}")
-        self._calls: dict[str, Calls] = {}
         self._logged: set[str] = set()  # sources whose bad rows are logged
+        self._resources = Resources(spec.job, self._loop)
+        self.widths = self._resources.widths
         self._objects = UserObjects(spec.job, spec.pe, self._loop)
-        self._makers: Mapping[OperatorKind, Callable[[OperatorSpec], _native.Operator]] = {
-            **TIMED_OPERATORS,
-            OperatorKind.SOURCE: lambda operator: self.sources[operator.name].native.with_time_marks(MARK_PERIOD),
-            OperatorKind.SINK: lambda operator: self.sinks[operator.name].native.with_latency(),
-            OperatorKind.SPLIT: split_operator,
-            OperatorKind.IN_TURN: in_turn_operator,
-            OperatorKind.AGGREGATE: aggregate_operator,
-            OperatorKind.PROCESS: process_operator,
-        }
 
     @property
     def by_name(self) -> dict[str, OperatorSpec]:
@@ -98,15 +81,12 @@ class HostedOperators:
         recovers, run, job = self._spec.manifest is not None, self._spec.job_id, self._spec.job
         past = Past(outputs, store, by_epoch, keep, recovers, run, job)
         for number, operator in enumerate(self._operators):
-            if operator.kind is OperatorKind.SOURCE:
-                described, schema = self._objects.initialized(operator), operator.output_schema
-                assert schema is not None
-                self.sources[operator.name] = source_operator(described, native_schema(schema))
-            elif operator.kind is OperatorKind.SINK:
-                described, schema = self._objects.initialized(operator), operator.input_schema
-                assert schema is not None
-                blobs = f"{self._spec.pe}-{number:04}"
-                self.sinks[operator.name] = sink_operator(described, native_schema(schema), past, blobs)
+            if isinstance(operator.body, SourceDescription):
+                described, schema = self._objects.initialized(operator), native_schema(operator.outputs[0].schema)
+                self.sources[operator.name] = source_operator(described, schema)
+            elif isinstance(operator.body, SinkDescription):
+                described, schema = self._objects.initialized(operator), native_schema(operator.inputs[0].schema)
+                self.sinks[operator.name] = sink_operator(described, schema, past, f"{self._spec.pe}-{number:04}")
 
     def begin(self) -> None:
         """Make the sinks roll back their outputs, once all of the job's have checked theirs, before the operators run.
@@ -143,7 +123,7 @@ class HostedOperators:
 
     def build(self) -> None:
         """Make the native operators."""
-        self.natives = {operator.name: self._made(operator) for operator in self._operators}
+        self.natives = {operator.name: self._make(operator) for operator in self._operators}
 
     def seek(self, positions: Mapping[str, int], inputs: Mapping[str, Input]) -> dict[str, int]:
         """Make the sources begin at their positions, or as close before them as possible. Call it before they start.
@@ -234,7 +214,7 @@ class HostedOperators:
             poke: The scheduler's function.
             ids: {operator: its number in the scheduler}.
         """
-        for name, calls in self._calls.items():
+        for name, calls in self._resources.calls.items():
             calls.wakes(functools.partial(poke, ids[name]))
 
     def complete(self) -> dict[str, Any]:
@@ -260,9 +240,9 @@ class HostedOperators:
         Args:
             left_behind: Operators that a thread is still in.
         """
-        for calls in self._calls.values():
+        for calls in self._resources.calls.values():
             calls.close()
-        for name, function in self._classes.items():
+        for name, function in self._resources.classes.items():
             if name not in left_behind:
                 function.close()
         for sink in self.sinks.values():
@@ -287,25 +267,9 @@ class HostedOperators:
         except SinkError as error:
             raise error.at(sink, self.by_name[sink].location) from error.__cause__
 
-    def _made(self, spec: OperatorSpec) -> _native.Operator:
-        if isinstance(spec.body, PortsCode):
-            return self._class(spec, spec.body)
-        if isinstance(spec.body, Channels):
-            return self._channels(spec, spec.body)
-        if isinstance(spec.body, OperatorCode) and spec.body.concurrent is not None:
-            return self._concurrent(self._objects.initialized(spec), spec.body.concurrent)
-        if spec.kind not in (OperatorKind.SOURCE, OperatorKind.SINK):  # those were made in `open`
-            spec = self._objects.initialized(spec)
-        return self._makers.get(spec.kind, function_operator)(spec)
-
-    def _concurrent(self, spec: OperatorSpec, how: Concurrency) -> _native.Operator:
-        native, self._calls[spec.name] = concurrent_operator(spec, how, self._loop)
-        return native
-
-    def _class(self, spec: OperatorSpec, code: PortsCode) -> _native.Operator:
-        function = self._classes[spec.name] = PortsFunction(code)
-        return class_operator(spec, function, self._spec.job)
-
-    def _channels(self, spec: OperatorSpec, channels: Channels) -> _native.Operator:
-        width = self.widths[spec.name] = _native.ChannelWidth(channels.most, channels.start)
-        return channels_operator(spec, width)
+    def _make(self, spec: OperatorSpec) -> _native.Operator:
+        if spec.name in self.sources:  # those and the sinks were made in `open`
+            return self.sources[spec.name].native.with_time_marks(MARK_PERIOD)
+        if spec.name in self.sinks:
+            return self.sinks[spec.name].native.with_latency()
+        return native_operator(self._objects.initialized(spec), self._resources)

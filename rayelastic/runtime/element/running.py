@@ -25,9 +25,8 @@ from rayelastic.runtime.element.wiring import (
 from rayelastic.runtime.loops.adaptation_loop import cpu_seconds
 from rayelastic.runtime.loops.alarm import alarm_of
 from rayelastic.runtime.loops.channel_loop import channel_loop
-from rayelastic.runtime.loops.elasticity import adaptation_loop, run_work
+from rayelastic.runtime.loops.elasticity import adaptation_loop, pinned_models, run_work
 from rayelastic.runtime.loops.periodic_loop import Still
-from rayelastic.runtime.operators.channels import pinned_models
 from rayelastic.runtime.values.host_use import HostUse
 from rayelastic.runtime.watch.machine_load import available_cpus, cpus_by_node, waited_seconds
 

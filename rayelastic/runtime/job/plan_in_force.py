@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from rayelastic.errors import ErrorCode
 from rayelastic.runtime.rescale.batches import has_moved_all_keys
-from rayelastic.runtime.state.forms import state_form
 from rayelastic.runtime.values.failure import Failure
 
 if TYPE_CHECKING:
@@ -58,7 +57,7 @@ class PlanInForce:
         here = self._journal.open_change
         plans = (here.change.new if here is not None else self.now, self._journal.plan or self.now)
         operators = next((plan.pes[pe] for plan in plans if pe in plan.pes), ())
-        keeping = [repr(name) for name in operators if state_form(self._operators[name]) is not None]
+        keeping = [repr(name) for name in operators if self._operators[name].state_form is not None]
         what = f"the state of {', '.join(keeping)} there" if keeping else "what was in it"
         no_way_back = "" if self._journal.checkpoints else ": there is no checkpoint to go on from"
         return Failure(f"{reason}; {what} is lost{no_way_back}", code=ErrorCode.PE_LOST)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from rayelastic.connectors.description import restart_seconds
 from rayelastic.graph.operators.aggregation import can_have_two_steps
-from rayelastic.graph.spec.operator_spec import OperatorKind, StateKind
+from rayelastic.graph.spec.operator_spec import StateKind
 from rayelastic.plan.config import Regions
 from rayelastic.plan.hash_ring import MAX_REPLICAS, PARTITIONS
 from rayelastic.plan.replica_bounds import bounds_of_regions
@@ -141,7 +141,7 @@ def why_together(job: JobSpec, *, saves: bool) -> Reason | None:
         saves: Whether it takes checkpoints.
     """
     config, operators = job.config, job.operators.values()
-    if not any(spec.lane.needs_python and spec.kind is not OperatorKind.SOURCE for spec in operators):
+    if not any(spec.lane.needs_python and not spec.is_source for spec in operators):
         return Code.NO_PYTHON()
     if config.pes != 1:
         return Code.PLACED_BY_CONFIG()
@@ -155,7 +155,7 @@ def why_together(job: JobSpec, *, saves: bool) -> Reason | None:
 
 def sources_of(job: JobSpec) -> list[OperatorSpec]:
     """Return the sources of a job."""
-    return [spec for spec in job.operators.values() if spec.kind is OperatorKind.SOURCE]
+    return [spec for spec in job.operators.values() if spec.is_source]
 
 
 def aggregates_for_two_steps(job: JobSpec) -> dict[str, str]:

@@ -9,15 +9,10 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from rayelastic.graph.operators.event_time import EventTime
-from rayelastic.graph.operators.joins.by_key import Join, JoinKind
-from rayelastic.graph.operators.processes import KeyedProcess
-from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec
-
 if TYPE_CHECKING:
     from rayelastic.runtime.values.specs import PESpec
 
-__all__ = ["Alarm", "alarm_of", "waits_for_clock"]
+__all__ = ["Alarm", "alarm_of"]
 
 ALARM_PERIOD = 0.01  # seconds: the slice in which native operators wait (waiting.hpp)
 
@@ -61,17 +56,5 @@ def alarm_of(spec: PESpec, poke: Callable[[int], None], ids: Mapping[str, int]) 
         poke: Its scheduler's function.
         ids: {operator: its number in the scheduler}.
     """
-    waiting = [ids[operator.name] for operator in spec.operators if waits_for_clock(operator)]
+    waiting = [ids[operator.name] for operator in spec.operators if operator.body.uses_clock]
     return Alarm(poke, waiting, f"alarm-{spec.pe}") if waiting else None
-
-
-def waits_for_clock(operator: OperatorSpec) -> bool:
-    """Return whether the clock wakes an operator between its tuples."""
-    if isinstance(operator.body, KeyedProcess):
-        return operator.body.time is None
-    if isinstance(operator.body, EventTime):
-        return operator.body.idle_after > 0
-    if isinstance(operator.body, Join):
-        ttl = operator.body.ttl
-        return ttl is not None and ttl.time is None and operator.body.kind is not JoinKind.CROSS
-    return operator.kind is OperatorKind.DELAY

@@ -66,5 +66,5 @@ def key_of_job(job: JobSpec) -> str:
     Args:
         job: The job.
     """
-    operators = [[operator.name, operator.kind.value, list(operator.upstream)] for operator in job.operators.values()]
+    operators = [[operator.name, operator.kind, list(operator.upstream)] for operator in job.operators.values()]
     return hashlib.sha256(json.dumps([FORMAT, job.name, operators]).encode()).hexdigest()[:32]

@@ -69,7 +69,7 @@ def key_of(spec: PESpec, cpus: int) -> str:
         cpus: The CPUs that it may use.
     """
     threads = spec.config.threads
-    operators = [[operator.name, operator.kind.value, list(operator.upstream)] for operator in spec.operators]
+    operators = [[operator.name, operator.kind, list(operator.upstream)] for operator in spec.operators]
     settings = [threads.count, threads.max, str(threads.model), threads.queue_records, threads.run_records]
     machine = [platform.node(), platform.machine(), cpus]
     return hashlib.sha256(json.dumps([FORMAT, operators, settings, machine]).encode()).hexdigest()[:32]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from rayelastic.graph.spec.operator_spec import OperatorKind
+from rayelastic.graph.operators.channels import channel_heads
+from rayelastic.graph.spec.operator_spec import OperatorSpec
 from rayelastic.plan.config import JobConfig
 from rayelastic.plan.settings.elasticity import Algorithm
 from rayelastic.plan.settings.paper import PaperElasticity
+from rayelastic.plan.settings.threads import ThreadingModel
 from rayelastic.policy.element.decision import Controller, Decision
 from rayelastic.policy.element.guided.controller import GuidedMultiLevelElasticity
 from rayelastic.policy.element.guided.estimate import Configuration
@@ -20,7 +22,7 @@ from rayelastic.runtime.values.adaptation import Adaptation, Journal, Setting, r
 from rayelastic.runtime.values.specs import PESpec
 from rayelastic.runtime.watch.machine_load import available_cpus
 
-__all__ = ["adaptation_loop", "controller_for", "replay", "run_work"]
+__all__ = ["adaptation_loop", "controller_for", "pinned_models", "replay", "run_work"]
 
 RUN_WORK = 0.025  # s; a run longer than a period would be counted in one of several
 
@@ -77,7 +79,7 @@ def adaptation_loop(
     controller = controller_for(algorithm, upstream, earlier, elasticity.paper)
     if controller is None or _all_set(config, pinned, ids):
         return None
-    sources = frozenset(operator.name for operator in spec.operators if operator.kind is OperatorKind.SOURCE)
+    sources = frozenset(operator.name for operator in spec.operators if operator.is_source)
     settings = LoopSettings(
         pe=spec.pe,
         order=ids,
@@ -129,3 +131,16 @@ def replay(path: Path) -> Iterator[tuple[Adaptation, Decision]]:
 
 def _all_set(config: JobConfig, pinned: frozenset[str], operators: Collection[object]) -> bool:
     return config.threads.count is not None and len(pinned) == len(operators)
+
+
+def pinned_models(operators: Sequence[OperatorSpec], config: JobConfig) -> dict[str, ThreadingModel]:
+    """Return the fixed threading models: those that the user has set, and those of elastic channels.
+
+    An elastic channel has its own thread (S01, L01), unless the user sets another model.
+    """
+    heads = channel_heads({operator.name: operator for operator in operators})
+    models = {name: ThreadingModel.DEDICATED for channels in heads.values() for names in channels for name in names}
+    for operator in operators:
+        if (model := config.threads.model_of(operator.name)) is not None:
+            models[operator.name] = model
+    return models

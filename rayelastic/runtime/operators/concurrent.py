@@ -20,7 +20,7 @@ from rayelastic.compile.lanes.ports_lane import Router
 from rayelastic.compile.lanes.python_lane import about, error_text
 from rayelastic.graph.spec.concurrency import Concurrency, is_async
 from rayelastic.graph.spec.dead_letters import OnError
-from rayelastic.graph.spec.operator_spec import OperatorKind
+from rayelastic.graph.spec.requests import FunctionKind
 from rayelastic.plan.plan_text import counted
 from rayelastic.runtime.loops.event_loop import EventLoop, WaitingThreads
 from rayelastic.runtime.operators.native_schema import native_schema
@@ -170,9 +170,9 @@ class Calls:
         if call.error is not None:
             raise call.error
         kind, made = self._code.kind, call.made
-        if kind is OperatorKind.FILTER:
+        if kind is FunctionKind.FILTER:
             given: Any = (call.item,) if made else ()
-        elif kind is OperatorKind.MAP:
+        elif kind is FunctionKind.MAP:
             given = (made,)
         else:
             given = () if made is None else made
@@ -258,7 +258,7 @@ class Calls:
 
     def _plain(self, argument: Any) -> Any:
         made = self._code.function(argument)
-        flat = self._code.kind is OperatorKind.FLAT_MAP and not self._how.max_batch
+        flat = self._code.kind is FunctionKind.FLAT_MAP and not self._how.max_batch
         return list(made) if flat and made is not None else made  # a generator waits here, too
 
 

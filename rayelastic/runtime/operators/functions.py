@@ -1,33 +1,66 @@
-"""Makes native operators of user-defined functions and aggregates."""
+"""Makes native operators that call a user's code: a function, an operator class with ports, or a class with timers."""
 
 from __future__ import annotations
 
+import time
+import traceback
+from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rayelastic import _native
-from rayelastic.compile import OperatorCode, load
+from rayelastic.compile import Flags, OperatorCode, PortsFunction, load
 from rayelastic.compile.code.answers import answers
-from rayelastic.compile.lanes.ports_lane import chosen
-from rayelastic.graph.operators.aggregates import Aggregation
-from rayelastic.graph.operators.patterns import Matching
-from rayelastic.graph.operators.splits import Split
+from rayelastic.compile.code.process_code import ProcessCode
+from rayelastic.compile.lanes.process_lane import ProcessFunction, why_moment, why_tuple
+from rayelastic.compile.lanes.python_lane import error_text
+from rayelastic.compile.lanes.tolerant_lane import tolerant
+from rayelastic.compile.loading import load_process
+from rayelastic.errors import ErrorCode, JobFailedError
+from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.spec.dead_letters import OnError
-from rayelastic.graph.spec.operator_spec import Lane
+from rayelastic.graph.spec.operator_spec import Lane, StateKind
+from rayelastic.runtime.operators.concurrent import Calls, concurrent_operator
 from rayelastic.runtime.operators.native_schema import native_schema
-from rayelastic.runtime.operators.own_aggregates import own_aggregate
-from rayelastic.runtime.operators.tolerant import tolerant_operator, ttl_of
 
 if TYPE_CHECKING:
-    from rayelastic.graph.operators.aggregates import AggregateSpec
+    from rayelastic.compile import LoadedFunction, PortsCode
+    from rayelastic.graph.operators.processes import KeyedProcess
     from rayelastic.graph.spec.operator_spec import CompiledFunction, OperatorSpec
+    from rayelastic.runtime.loops.event_loop import EventLoop
 
-NativeAggregate = tuple[str, str, str, float, float]  # function, field, field of the weights, two parameters
+__all__ = ["Resources", "class_operator", "function_operator", "inner_operator", "process_operator", "ttl_of"]
 
 
-def function_operator(spec: OperatorSpec) -> _native.Operator:
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What the operators of a PE share, and what of them is closed with it.
+
+    Args:
+        job: The name of the job, for messages.
+        loop: The event loop of concurrent calls.
+        calls: The concurrent calls, by operator.
+        classes: The user's objects with ports, by operator.
+        widths: The number of channels in use, by operator.
+    """
+
+    job: str
+    loop: EventLoop
+    calls: dict[str, Calls] = field(default_factory=dict)
+    classes: dict[str, PortsFunction] = field(default_factory=dict)
+    widths: dict[str, _native.ChannelWidth] = field(default_factory=dict)
+
+
+def ttl_of(spec: OperatorSpec) -> tuple[int, str, int, str]:
+    """Return the time to live of an operator's keys, as the native layer takes it."""
+    return (0, "", 0, "last") if spec.ttl is None else spec.ttl.described
+
+
+def function_operator(spec: OperatorSpec, code: OperatorCode, resources: Resources) -> _native.Operator:
     """Make the operator of a user's function in its execution mode."""
-    code = spec.body
-    assert isinstance(code, OperatorCode)
+    if code.concurrent is not None:
+        native, resources.calls[spec.name] = concurrent_operator(spec, code.concurrent, resources.loop)
+        return native
     loaded = load(code)
     source, target = native_schema(code.input_schema), native_schema(code.output_schema)
     keys = list(code.keys)
@@ -36,15 +69,15 @@ def function_operator(spec: OperatorSpec) -> _native.Operator:
         if code.state_schema is not None:
             record = native_schema(code.state_schema)
             keyed = _native.KeyedState(source, keys, record, loaded.state_initial, ttl_of(spec))
-        owner = loaded.owner
         operator = _native.Operator.compiled(
-            spec.name, loaded.address, loaded.flags, [source], [target], keyed, owner=owner
+            spec.name, loaded.address, loaded.flags, [source], [target], keyed, owner=loaded.owner
         )
         if code.state is None:
             operator = _native.Operator.answered(operator, answers(code))
-        return operator if spec.on_error is OnError.FAIL else tolerant_operator(spec, loaded, operator)
+        return operator if spec.on_error is OnError.FAIL else _tolerant(spec, loaded, operator)
+    keyed = _native.KeyedState.objects(source, keys, code.state, ttl_of(spec)) if code.state is not None else None
     if len(spec.outputs) > 1 or spec.on_error is not OnError.FAIL:
-        return tolerant_operator(spec, loaded, None)
+        return _of_ports(spec, code, None if code.lane is Lane.VECTORISED else keyed)
     assert loaded.function is not None
     return _native.Operator.python(
         spec.name,
@@ -54,55 +87,40 @@ def function_operator(spec: OperatorSpec) -> _native.Operator:
         code.input_schema.tuple_type,
         view=code.view.value,
         flags=loaded.flags,
-        keyed=_native.KeyedState.objects(source, keys, code.state, ttl_of(spec)) if code.state is not None else None,
+        keyed=keyed,
     )
 
 
-def split_operator(spec: OperatorSpec) -> _native.Operator:
-    """Make the operator of a split."""
-    body = spec.body
-    assert isinstance(body, Split)
-    assert spec.input_schema is not None
-    schema = native_schema(spec.input_schema)
-    if body.choice is None:
-        return _native.Operator.split(spec.name, schema, body.ports, list(body.keys))
-    code = body.choice
-    assert isinstance(code, OperatorCode)
-    if code.lane is Lane.COMPILED:
-        loaded = load(code)
-        numbers = native_schema(code.output_schema)
-        choice = _native.Operator.compiled(
-            spec.name, loaded.address, loaded.flags, [schema], [numbers], owner=loaded.owner
-        )
-        return _native.Operator.choice(choice, body.ports)
+def _tolerant(spec: OperatorSpec, loaded: LoadedFunction, native: _native.Operator) -> _native.Operator:
+    """Make a compiled operator continue behind tuples on which its function fails."""
+
+    def explain(record: tuple[Any, ...]) -> str:
+        return loaded.explain(record).message
+
+    letters = native_schema(spec.outputs[-1].schema) if spec.on_error is OnError.DIVERT else None
+    return _native.Operator.tolerant(native, letters, explain)
+
+
+def _of_ports(spec: OperatorSpec, code: OperatorCode, keyed: _native.KeyedState | None) -> _native.Operator:
+    """Make the operator of a Python function with side outputs, or that continues behind tuples on which it fails."""
+    schemas = [native_schema(port.schema) for port in spec.outputs]
+    diverts = spec.on_error is OnError.DIVERT
+    ports = spec.outputs[:-1] if diverts else spec.outputs
+    checks = [_native.RecordCheck(spec.name, schema) for schema in schemas[: len(ports)]]
     return _native.Operator.python_ports(
-        spec.name, chosen(code.function, body.ports), [schema], [schema] * body.ports, [code.input_schema.tuple_type]
+        spec.name,
+        tolerant(code, ports, spec.on_error, checks),
+        [native_schema(code.input_schema)],
+        schemas,
+        [code.input_schema.tuple_type],
+        view=code.view.value,
+        keyed=keyed,
+        letters=diverts,
     )
-
-
-def match_operator(spec: OperatorSpec) -> _native.Operator:
-    """Make the operator that finds sequences of tuples."""
-    body = spec.body
-    assert isinstance(body, Matching)
-    return _native.Operator.pattern(
-        inner_operator(spec.name, body.marks),
-        native_schema(spec.outputs[0].schema),
-        list(spec.keys),
-        fields=list(body.fields),
-        outer=body.outer,
-        **pattern_arguments(spec),
-    )
-
-
-def pattern_arguments(spec: OperatorSpec) -> dict[str, Any]:
-    """Return the arguments of a native pattern by name that its state depends on."""
-    body = spec.body
-    assert isinstance(body, Matching)
-    return {"time": body.time.field, "shift": body.time.shift, "steps": list(body.steps)}
 
 
 def inner_operator(name: str, code: CompiledFunction) -> _native.Operator:
-    """Make the operator of a stateless user-defined function that another operator calls."""
+    """Make the operator of a function that another operator calls."""
     assert isinstance(code, OperatorCode)
     loaded = load(code)
     source, target = native_schema(code.input_schema), native_schema(code.output_schema)
@@ -115,24 +133,85 @@ def inner_operator(name: str, code: CompiledFunction) -> _native.Operator:
     )
 
 
-def native_aggregates(aggregates: tuple[tuple[str, AggregateSpec], ...]) -> list[NativeAggregate]:
-    """Return aggregates for the native layer."""
-    return [(a.function.value, a.field or "", a.weight or "", a.first, a.second) for _, a in aggregates]
+def class_operator(spec: OperatorSpec, code: PortsCode, resources: Resources) -> _native.Operator:
+    """Make the operator of a user's class, and initialize its instance.
 
-
-def aggregate_operator(spec: OperatorSpec) -> _native.Operator:
-    """Make the operator of an aggregate."""
-    body = spec.body
-    assert isinstance(body, Aggregation)
-    assert spec.input_schema is not None
-    assert spec.output_schema is not None
-    return _native.Operator.aggregate(
+    Raises:
+        JobFailedError: The user's `initialize` raised.
+    """
+    function = resources.classes[spec.name] = PortsFunction(code)
+    inputs = [native_schema(port.schema) for port in code.inputs]
+    keyed = None
+    if code.state is not None:
+        keyed = _native.KeyedState.objects(inputs[0], list(code.inputs[0].keys), code.state, ttl_of(spec))
+    try:
+        function.initialize()
+    except Exception as error:
+        shown = "".join(traceback.format_exception(error))
+        raise JobFailedError(
+            error_text(error),
+            job=resources.job,
+            operator=spec.name,
+            traceback_text=shown,
+            code=ErrorCode.FUNCTION_RAISED,
+        ) from error
+    outputs = [native_schema(port.schema) for port in spec.outputs]
+    function.checks = [_native.RecordCheck(spec.name, native_schema(port.schema)) for port in code.outputs]
+    return _native.Operator.python_ports(
         spec.name,
-        native_schema(spec.input_schema),
-        native_schema(spec.output_schema),
-        list(spec.keys),
-        native_aggregates(body.aggregates),
-        "run" if body.partial else body.emit.value,
-        ttl_of(spec),
-        own_aggregate(spec.name, body.own),
+        function.call,
+        inputs,
+        outputs,
+        [port.schema.tuple_type for port in code.inputs],
+        view=code.view.value,
+        flags=Flags.ON_FINISH if code.ends else Flags(0),
+        demands=[(port.demand.kind.value, port.demand.count) for port in code.inputs if port.demand is not None],
+        keyed=keyed,
+        keys=[list(port.keys) for port in code.inputs[1:]] if keyed is not None else [],
+        times=[(time.field, time.shift) for time in spec.ttl.further] if spec.ttl is not None else [],
+        letters=code.on_error is OnError.DIVERT,
+        own=(function.kept.snapshot, function.kept.restore) if spec.state_kind is StateKind.STATEFUL else None,
+    )
+
+
+def process_operator(spec: OperatorSpec, body: KeyedProcess, _: Resources) -> _native.Operator:
+    """Make the operator of a user's class with timers."""
+    if body.code is not None:
+        return _compiled_process(spec, body)
+    source = native_schema(body.input_schema)
+    function = ProcessFunction(body, time.time)
+    function.keys = keys = _native.KeyedState.objects(source, list(body.keys), function.new, told=True)
+    flags = Flags.ON_FINISH if body.time is None else Flags.ON_FINISH | Flags.ON_WATERMARK
+    return _native.Operator.python_ports(
+        spec.name,
+        function.call,
+        [source],
+        [native_schema(port.schema) for port in spec.outputs],
+        [body.input_schema.tuple_type],
+        flags=flags,
+        keyed=keys,
+        keys=[],
+        poked=body.time is None,
+    )
+
+
+def _compiled_process(spec: OperatorSpec, body: KeyedProcess) -> _native.Operator:
+    code = body.code
+    assert isinstance(code, ProcessCode)
+    loaded = load_process(code)
+    texts = [field.offset for field in code.state_schema.fields if field.type.is_variable]
+    binary = [field.offset for field in code.state_schema.fields if field.type.native == DataType.BINARY.value]
+    return _native.Operator.process(
+        spec.name,
+        native_schema(body.input_schema),
+        native_schema(spec.outputs[0].schema),
+        native_schema(code.moment),
+        list(body.keys),
+        loaded.addresses,
+        (code.state_initial, texts, binary),
+        None if body.time is None else (body.time.field, body.time.shift),
+        body.times.ticks_per_second,
+        (partial(why_tuple, body), partial(why_moment, body)),
+        loaded.owner,
+        (body.ttl_ticks, body.ttl is not None and body.ttl.since == "first"),
     )

@@ -16,7 +16,7 @@ from rayelastic.graph.records.mutable_state import MutableState
 from rayelastic.runtime.operators.native_schema import native_schema
 
 if TYPE_CHECKING:
-    from rayelastic.graph.spec.operator_spec import CompiledAggregate
+    from rayelastic.graph.spec.requests import CompiledAggregate
 
 __all__ = ["own_aggregate"]
 

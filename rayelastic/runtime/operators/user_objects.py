@@ -13,11 +13,7 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from rayelastic.compile import OperatorCode
 from rayelastic.compile.lanes.python_lane import error_text
-from rayelastic.connectors.call.declaration import CallSink
-from rayelastic.connectors.generate.declaration import CallableSource, GenerateSource
-from rayelastic.connectors.polled.declaration import PolledSource
 from rayelastic.errors import ErrorCode, JobFailedError, StateError
 from rayelastic.graph.operators.processes import KeyedProcess
 from rayelastic.graph.spec.operator_spec import Lane
@@ -31,15 +27,6 @@ if TYPE_CHECKING:
 __all__ = ["UserObjects", "with_copy"]
 
 CLOSE_TIMEOUT = 5.0  # seconds for an async shutdown() where the job ends early
-
-_FIELDS: dict[type, str] = {  # {what an operator does: where it has the user's object}
-    OperatorCode: "function",
-    CallSink: "function",
-    PolledSource: "source",
-    GenerateSource: "function",
-    CallableSource: "function",
-    KeyedProcess: "instance",
-}
 
 
 def with_copy(spec: OperatorSpec) -> OperatorSpec:
@@ -139,11 +126,10 @@ class UserObjects:
 
 
 def _object_of(spec: OperatorSpec) -> Any:
-    field = _FIELDS.get(type(spec.body))
-    given = None if field is None else getattr(spec.body, field)
+    given = getattr(spec.body, spec.body.object_field) if spec.body.object_field else None
     return given if given is not None and is_object(given) else None
 
 
 def _with(spec: OperatorSpec, own: Any) -> OperatorSpec:
     body: Any = spec.body
-    return replace(spec, body=replace(body, **{_FIELDS[type(body)]: own}))
+    return replace(spec, body=replace(body, **{body.object_field: own}))

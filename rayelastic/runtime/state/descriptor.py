@@ -15,7 +15,7 @@ from rayelastic.compile.code.aggregate_code import AggregateCode
 from rayelastic.compile.code.operator_code import OperatorCode
 from rayelastic.compile.code.ports_code import PortsCode
 from rayelastic.errors import ErrorCode, StateError
-from rayelastic.graph.operators.aggregates import Aggregation
+from rayelastic.graph.operators.aggregation import Aggregation
 from rayelastic.graph.operators.gates import Holding
 from rayelastic.graph.operators.joins.by_key import Join
 from rayelastic.graph.operators.joins.merge import Merge
@@ -26,12 +26,14 @@ from rayelastic.graph.operators.windows import Windowing
 from rayelastic.graph.records.forms import plain_form
 from rayelastic.graph.records.schema import Schema, laid_out
 from rayelastic.graph.spec.operator_spec import StateKind
-from rayelastic.runtime.operators.functions import NativeAggregate, native_aggregates, pattern_arguments
-from rayelastic.runtime.operators.timed import (
+from rayelastic.runtime.operators.natives import (
+    NativeAggregate,
     NativeWindow,
     join_arguments,
     merge_arguments,
+    native_aggregates,
     native_window,
+    pattern_arguments,
 )
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from rayelastic.errors import ErrorCode, StateError
 from rayelastic.runtime.state.descriptor import descriptors_of
-from rayelastic.runtime.state.forms import state_form
 
 if TYPE_CHECKING:
     from rayelastic.graph.spec.operator_spec import OperatorSpec
@@ -63,6 +62,6 @@ def name_to_give(name: str, form: str | None, operators: Mapping[str, OperatorSp
     """
     others = set(known)
     same = (one for one in operators.values() if one.automatic and one.name not in others)
-    matching = [one for one in same if (state_form(one) == form if form else not one.inputs)]
-    named = ", or ".join(f"the {one.kind.value} at {one.location}" for one in matching)
+    matching = [one for one in same if (one.state_form == form if form else not one.inputs)]
+    named = ", or ".join(f"the {one.kind} at {one.location}" for one in matching)
     return f"Write name={name!r} for {named or 'it'}, or restore Snapshot(..., drop=({name!r},))"

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from rayelastic import _native
 from rayelastic.errors import ConfigError, ErrorCode, PELostError, StateError
 from rayelastic.runtime.state.descriptor import StateDescriptor, descriptor_of, required
-from rayelastic.runtime.state.forms import state_form
 from rayelastic.runtime.state.keys import key_hash
 from rayelastic.runtime.values.status import State
 
@@ -75,7 +74,7 @@ def read_state(
         keeping = ", ".join(repr(name) for name, one in operators.items() if _looked_up(one) is not None)
         hint = f"Those that keep state that can be looked at are {keeping}" if keeping else "None keeps state"
         raise StateError("the job has no such operator", operator=operator, hint=hint, code=ErrorCode.UNKNOWN_OPERATOR)
-    descriptor = required(_looked_up(spec), operator, state_form(spec))
+    descriptor = required(_looked_up(spec), operator, spec.state_form)
     ranges = EVERYTHING
     if key is not None:
         hashed = key_hash(key, descriptor, operator)

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING
 from rayelastic.connectors.files.locations import below, local_path, shown_location
 from rayelastic.errors import ConfigError, DamagedError, ErrorCode, StateError
 from rayelastic.graph.records.shown import shown
-from rayelastic.graph.spec.operator_spec import OperatorKind
+from rayelastic.graph.spec.operator_spec import PICKLED
 from rayelastic.plan.settings.checkpoint import Checkpoint
 from rayelastic.runtime.checkpoint_place import had_complete, known_key
 from rayelastic.runtime.snapshot import Manifest, Snapshot, SnapshotFolder, rows_folder
-from rayelastic.runtime.state.forms import PICKLED, state_form
 from rayelastic.runtime.state.names import check_same, name_to_give
 from rayelastic.runtime.state.widening import older_records
 from rayelastic.runtime.watch.event_log import tell
@@ -152,7 +151,7 @@ def check_keepable(settings: Checkpoint, operators: Iterable[OperatorSpec]) -> N
     if settings.location is None or settings.key is not None or local_path(str(settings.location)) is not None:
         return
     for spec in operators:
-        if (state_form(spec) or "").endswith(PICKLED):
+        if (spec.state_form or "").endswith(PICKLED):
             raise StateError(
                 "it keeps Python values, which are restored from signed checkpoints only, and a store keeps no key",
                 operator=spec.name,
@@ -177,7 +176,7 @@ def check_restorable(snapshot: Snapshot, manifest: Manifest, operators: Mapping[
         if name in snapshot.drop:
             continue
         spec = operators.get(name)
-        now = None if spec is None else state_form(spec)
+        now = None if spec is None else spec.state_form
         if spec is None or now is None:
             lacks = "has no such operator" if spec is None else "keeps none"
             raise StateError(
@@ -205,7 +204,7 @@ def check_restorable(snapshot: Snapshot, manifest: Manifest, operators: Mapping[
                 code=ErrorCode.UNSIGNED_VALUES,
             )
     for name in manifest.positions:
-        if name not in snapshot.drop and (name not in operators or operators[name].kind is not OperatorKind.SOURCE):
+        if name not in snapshot.drop and (name not in operators or not operators[name].is_source):
             raise StateError(
                 "the snapshot has the position of it, the topology has no such source",
                 operator=name,

@@ -20,7 +20,7 @@ from rayelastic.graph.records.forms import plain_form
 from rayelastic.graph.records.from_arrow import reader_of
 from rayelastic.graph.records.schema import Schema, generated_type, laid_out
 from rayelastic.runtime.operators.native_schema import native_schema
-from rayelastic.runtime.operators.timed import native_join
+from rayelastic.runtime.operators.natives import native_join
 from rayelastic.runtime.state.descriptor import StateDescriptor, StateKindOf
 
 if TYPE_CHECKING:

@@ -20,9 +20,9 @@ from rayelastic.compile import OperatorCode
 from rayelastic.compile.cache import loader
 from rayelastic.compile.lanes.python_lane import per_run
 from rayelastic.graph.records.schema import DataType, Schema
-from rayelastic.graph.spec.operator_spec import FunctionRequest, OperatorKind
+from rayelastic.graph.spec.requests import FunctionKind, FunctionRequest
 
-MAP, FILTER, FLAT_MAP = OperatorKind.MAP, OperatorKind.FILTER, OperatorKind.FLAT_MAP
+MAP, FILTER, FLAT_MAP = FunctionKind.MAP, FunctionKind.FILTER, FunctionKind.FLAT_MAP
 STOPPED = -(2**63)
 SERVICES = ("rel_flush", "rel_finish", "rel_fail", "rel_allocate", "rel_keep_text", "rel_kept")
 PROCESS = ctypes.CFUNCTYPE(
@@ -253,5 +253,5 @@ def same_as_python(runner: Runner, row: tuple[Any, ...]) -> None:
         raise AssertionError(f"{row}: {ours} where Python gives {wanted}")
 
 
-def request(function: Any, schema: Any, kind: OperatorKind = MAP, **options: Any) -> FunctionRequest:
+def request(function: Any, schema: Any, kind: FunctionKind = MAP, **options: Any) -> FunctionRequest:
     return FunctionRequest("op", kind, function, Schema.of(schema), location="test.py:1", **options)

@@ -24,7 +24,7 @@ import sys
 from typing import NamedTuple
 from rayelastic.compile import Compiler
 from rayelastic.compile.cache.loader import host_target, load_image, register_symbols
-from rayelastic.graph.spec.operator_spec import FunctionRequest, OperatorKind
+from rayelastic.graph.spec.requests import FunctionRequest, FunctionKind
 from rayelastic.graph.records.schema import Schema
 
 class Word(NamedTuple):
@@ -37,7 +37,7 @@ def words(t):
 
 host_target()
 register_symbols({"rel_flush": 1})
-code = Compiler().compile(FunctionRequest("words", OperatorKind.FLAT_MAP, words, Schema.of({"line": str})))
+code = Compiler().compile(FunctionRequest("words", FunctionKind.FLAT_MAP, words, Schema.of({"line": str})))
 owner, address = load_image(code.machine)
 print("numba" in sys.modules, code.lane.value, code.output_schema)
 """
@@ -61,14 +61,14 @@ def test_the_second_process_needs_no_numba(tmp_path: Path) -> None:
 REFUSED = """
 import sys
 from rayelastic.compile import Compiler
-from rayelastic.graph.spec.operator_spec import FunctionRequest, OperatorKind
+from rayelastic.graph.spec.requests import FunctionRequest, FunctionKind
 from rayelastic.graph.records.schema import Schema
 
 def shown(t):
     return __import__("json").dumps(t.n)
 
 given, made = Schema.of({"n": int}), Schema.of({"s": str})
-code = Compiler().compile(FunctionRequest("shown", OperatorKind.MAP, shown, given, made))
+code = Compiler().compile(FunctionRequest("shown", FunctionKind.MAP, shown, given, made))
 print("numba" in sys.modules, code.lane.value, code.reason, code.refusal["code"])
 """
 

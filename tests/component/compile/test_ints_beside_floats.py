@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from rayelastic.graph.records.schema import Schema
-from rayelastic.graph.spec.operator_spec import Lane, OperatorKind
+from rayelastic.graph.spec.operator_spec import Lane
+from rayelastic.graph.spec.requests import FunctionKind
 from tests.component.compile.harness import python_result, request
 from tests.raising import check_reason
 
@@ -231,6 +232,6 @@ def test_items_that_a_float_does_not_hold_are_refused(compiled: Any) -> None:
             yield t.i
         yield t.x
 
-    runner = compiled(yielded, Row, OperatorKind.FLAT_MAP)
+    runner = compiled(yielded, Row, FunctionKind.FLAT_MAP)
     assert runner([(3, 0.5, None), (2**53 + 1, 0.5, None)]).failed == 1
     assert runner([(2**53 + 1, 0.5, 1), (2**53, 1.5, None)]).items == [(0.5,), (2.0**53,), (1.5,)]

@@ -19,7 +19,8 @@ from harness import FILTER, FLAT_MAP, MAP, request
 from rayelastic.compile import Flags, View, load
 from rayelastic.errors import LaneError, SchemaError
 from rayelastic.graph.records.schema import Schema
-from rayelastic.graph.spec.operator_spec import Lane, OperatorKind
+from rayelastic.graph.spec.operator_spec import Lane
+from rayelastic.graph.spec.requests import FunctionKind
 from tests.raising import check_reason, raises
 
 
@@ -279,4 +280,4 @@ def test_state_without_fixed_layout_runs_in_python(compiler: Any) -> None:
     check_reason(code.refusal, "state_class")
     state = code.state()
     assert load(code).function([Trade("", 0.0, 1)] * 2, [state, state]) == [1, 2]  # type: ignore[misc]
-    assert code.kind is OperatorKind.MAP
+    assert code.kind is FunctionKind.MAP

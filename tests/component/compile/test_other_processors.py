@@ -10,13 +10,13 @@ import pytest
 from rayelastic.compile import Compiler
 from rayelastic.compile.loading import load
 from rayelastic.graph.records.schema import Schema
-from rayelastic.graph.spec.operator_spec import FunctionRequest, OperatorKind
+from rayelastic.graph.spec.requests import FunctionKind, FunctionRequest
 
 TOLD = "'double' was compiled for another processor than that of "
 
 
 def test_code_for_another_processor_is_not_run(caplog: pytest.LogCaptureFixture) -> None:
-    request = FunctionRequest("double", OperatorKind.MAP, lambda t: 2 * t.value, Schema.of(int))
+    request = FunctionRequest("double", FunctionKind.MAP, lambda t: 2 * t.value, Schema.of(int))
     code = Compiler().compile(request)
     assert code.machine is not None
     foreign = replace(code, machine=replace(code.machine, target="riscv64 other", image=b"other code", key="other"))

@@ -31,7 +31,8 @@ from rayelastic.compile.cache.code_cache import CodeCache
 from rayelastic.compile.originals import is_installed, replaced_member
 from rayelastic.errors import LaneError
 from rayelastic.graph.records.schema import Schema
-from rayelastic.graph.spec.operator_spec import FunctionRequest, Lane
+from rayelastic.graph.spec.operator_spec import Lane
+from rayelastic.graph.spec.requests import FunctionRequest
 from tests.raising import check_reason, raises
 
 pytestmark = pytest.mark.edges

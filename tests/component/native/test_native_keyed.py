@@ -14,7 +14,7 @@ import pytest
 from rayelastic import _native
 from rayelastic.compile.code.operator_code import Flags
 from rayelastic.compile.lanes.python_lane import per_run
-from rayelastic.graph.spec.operator_spec import OperatorKind
+from rayelastic.graph.spec.requests import FunctionKind
 
 ALL = (1 << 64) - 1
 
@@ -43,7 +43,7 @@ def tally(t: Word, s: Tally) -> tuple[str | None, int]:
 
 
 def tally_operator(make: Any, state: _native.KeyedState) -> _native.Operator:
-    function = per_run(tally, OperatorKind.MAP, keyed=True)
+    function = per_run(tally, FunctionKind.MAP, keyed=True)
     return make.python("tally", function, Word, Word, Flags.ONE_TO_ONE | Flags.KEYED, keyed=state)
 
 
@@ -105,7 +105,7 @@ def test_a_factory_that_raises_names_the_tuple(pipelines: Any, make: Any) -> Non
         return []
 
     state = _native.KeyedState.objects(make.native(Word), ["n"], factory)
-    function = per_run(lambda t, s: t, OperatorKind.MAP, keyed=True)
+    function = per_run(lambda t, s: t, FunctionKind.MAP, keyed=True)
     operator = make.python("keep", function, Word, Word, Flags.ONE_TO_ONE | Flags.KEYED, keyed=state)
     failure = pipelines.run(make.rows(ROWS, Word), operator, make.into([], Word))
     assert failure is not None

@@ -15,7 +15,7 @@ import pytest
 from rayelastic import _native
 from rayelastic.compile.code.operator_code import Flags
 from rayelastic.compile.lanes.python_lane import per_run
-from rayelastic.graph.spec.operator_spec import OperatorKind
+from rayelastic.graph.spec.requests import FunctionKind
 
 MODELS = ["manual", "dynamic", "dedicated"]
 THREADS = [1, 2, 4]
@@ -170,7 +170,7 @@ def test_an_exception_carries_tuple_and_traceback(pipelines: Any, make: Any, mod
     def inverse(t: Value) -> tuple[int]:
         return (100 // (t.value - 1234),)
 
-    operator = make.python("inverse", per_run(inverse, OperatorKind.MAP, keyed=False), Value, Value, Flags.ONE_TO_ONE)
+    operator = make.python("inverse", per_run(inverse, FunctionKind.MAP, keyed=False), Value, Value, Flags.ONE_TO_ONE)
     failure = pipelines.run(sequence(make), operator, make.into([], Value), model=model, threads=2)
     assert failure is not None
     assert failure.operator == "inverse"
@@ -232,7 +232,7 @@ def test_a_full_feeder_waits_and_bad_batches_are_named(pipelines: Any, make: Any
 
 def test_no_reference_is_left_behind(pipelines: Any, make: Any) -> None:
     def once() -> None:
-        function = per_run(lambda t: (t.value, t.value), OperatorKind.FLAT_MAP, keyed=False)
+        function = per_run(lambda t: (t.value, t.value), FunctionKind.FLAT_MAP, keyed=False)
         got: list[Any] = []
         scheduler = _native.Scheduler()
         ids = [

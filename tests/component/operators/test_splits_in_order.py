@@ -12,7 +12,7 @@ from pyarrow import parquet
 import rayelastic as rel
 from rayelastic.connectors.pushed.declaration import IngestSource
 from rayelastic.graph.records.schema import Schema
-from rayelastic.graph.spec.operator_spec import Lane
+from rayelastic.graph.spec.operator_spec import Lane, SourceDescription
 from rayelastic.runtime.ingest.client import push_partition
 from tests.component.operators.test_splits import LINES, SERVERS, TIMES, WINDOW, check, windows
 
@@ -42,7 +42,7 @@ def test_files_in_time_order_have_one_watermark(tmp_path: Path, kind: str) -> No
         assert (result["late"], sum(t.n for t in result["out"])) == (late, 6 - late)
 
 
-class Pushed:
+class Pushed(SourceDescription):
     """What Spark and Ray do with a DataFrame or Dataset, in small: the partitions come one after the other."""
 
     schema, lane, reason, has_splits = Schema.of({"at": int}), Lane.BUILT_IN, "a test pushes", True

@@ -2,27 +2,49 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from rayelastic.errors import LaneError
-from rayelastic.graph import FunctionRequest, Lane, OperatorKind, Schema
-from rayelastic.graph.spec.operator_spec import AggregateRequest, OperatorRequest, ProcessRequest
+from rayelastic.graph import (
+    CompiledFunction,
+    FunctionKind,
+    FunctionRequest,
+    Lane,
+    OperatorSpec,
+    Schema,
+    StateKind,
+)
+from rayelastic.graph.spec.requests import AggregateRequest, OperatorRequest, ProcessRequest
 
 CHANGES = "it changes all fields"  # of a function
 
 
-@dataclass(frozen=True)
-class FakeCode:
-    lane: Lane
+@dataclass(frozen=True, slots=True)
+class FakeCode(CompiledFunction):
+    lane: Lane = field()
     reason: str
     output_schema: Schema
     function: Any = None
+    kind: FunctionKind | None = FunctionKind.MAP
+    word: str = "operator"
+    state: Any = None
+    takes_turns = True
 
     @property
-    def kept(self) -> frozenset[str]:
+    def operator_kind(self) -> str:
+        return self.word if self.kind is None else self.kind.value
+
+    def state_kind(self, keys: tuple[str, ...]) -> StateKind:
+        return StateKind.STATELESS if self.state is None else StateKind.PARTITIONED
+
+    def keeps_keys(self, keys: tuple[str, ...]) -> bool:
         """What it reads it leaves as it is, unless it says otherwise."""
-        return frozenset() if self.reason == CHANGES else frozenset(self.output_schema.names)
+        kept = frozenset() if self.reason == CHANGES else frozenset(self.output_schema.names)
+        return self.kind is FunctionKind.FILTER or (self.kind is not None and kept.issuperset(keys))
+
+    def keeps_splits(self, spec: OperatorSpec) -> bool:
+        return self.state is None and not spec.loop_edges
 
 
 class FakeCompiler:
@@ -31,9 +53,16 @@ class FakeCompiler:
 
     def compile(self, request: FunctionRequest) -> FakeCode:
         self.requests.append(request)
-        output = request.input_schema if request.kind is OperatorKind.FILTER else request.output
+        output = request.input_schema if request.kind is FunctionKind.FILTER else request.output
         lane = Lane.COMPILED if request.lane == "auto" else request.lane
-        return FakeCode(lane, "a fake takes anything", output or request.input_schema, request.function)
+        return FakeCode(
+            lane,
+            "a fake takes anything",
+            output or request.input_schema,
+            request.function,
+            request.kind,
+            state=request.state,
+        )
 
     def remembered(self, body: Any) -> tuple[str, ...]:
         return ()
@@ -49,4 +78,4 @@ class FakeCompiler:
 
     def compile_operator(self, request: OperatorRequest) -> FakeCode:
         lane = Lane.PYTHON if request.lane == "auto" else request.lane
-        return FakeCode(lane, "a fake takes anything", request.inputs[0].schema, request.instance)
+        return FakeCode(lane, "a fake takes anything", request.inputs[0].schema, request.instance, None)

@@ -26,7 +26,7 @@ from rayelastic.errors import (
 )
 from rayelastic.fluent.stream import Stream
 from rayelastic.fluent.topology import Topology
-from rayelastic.graph import Lane, OperatorKind, OperatorSpec, Schema, StateKind
+from rayelastic.graph import Lane, OperatorSpec, Schema, StateKind
 from rayelastic.graph.operators import aggregates
 from rayelastic.graph.spec.concurrency import concurrent
 from rayelastic.graph.spec.order import consumers, topological_order
@@ -285,7 +285,7 @@ def spec(name: str, *inputs: str) -> OperatorSpec:
     schema = Schema.of(Trade)
     code = FakeCode(Lane.COMPILED, "", schema)
     taken, given = (InputPort(IN, schema, inputs),), (OutputPort(OUT, schema),)
-    return OperatorSpec(name, OperatorKind.MAP, taken, given, StateKind.STATELESS, code, "f.py:1")
+    return OperatorSpec(name, taken, given, StateKind.STATELESS, code, "f.py:1")
 
 
 def test_a_cycle_is_named() -> None:
@@ -324,7 +324,7 @@ def test_a_file_that_vanished_is_found_again_at_the_check(tmp_path: Path) -> Non
     topology.source(connectors.text(path), name="lines")
     path.unlink()
     with raises(SourceError, "missing-file", operator="lines"):
-        topology.operators["lines"].body.check("lines")
+        topology.operators["lines"].body.check("lines")  # type: ignore[attr-defined]
 
 
 def test_csv_columns(tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ from rayelastic.connectors.memory.declaration import rows as rows_source
 from rayelastic.errors import DeclarationError, GraphError, SchemaError
 from rayelastic.fluent.stream import Stream
 from rayelastic.fluent.topology import Topology
-from rayelastic.graph import OperatorKind
 from rayelastic.graph.operators import aggregates
 from rayelastic.graph.operators.channels import Channels, Governor, channel_heads, is_in_turn
 from rayelastic.graph.operators.splits import Split
@@ -125,12 +124,12 @@ def test_folds_and_enrichments_are_made_of_other_operators() -> None:
     assert keyed.enrich({"a": 1.5}, name="enrich", how="left").schema.field("value").nullable
     kinds = {name: spec.kind for name, spec in topology.operators.items() if name != "rows"}
     assert kinds == {
-        "scan": OperatorKind.MAP,
-        "fold.scan": OperatorKind.MAP,
-        "fold": OperatorKind.AGGREGATE,
-        "reduce.scan": OperatorKind.MAP,
-        "reduce": OperatorKind.AGGREGATE,
-        "enrich": OperatorKind.MAP,
+        "scan": "map",
+        "fold.scan": "map",
+        "fold": "aggregate",
+        "reduce.scan": "map",
+        "reduce": "aggregate",
+        "enrich": "map",
     }
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
-from rayelastic.graph import Lane, OperatorKind, OperatorSpec, Schema, StateKind
+from rayelastic.graph import FunctionKind, Lane, OperatorSpec, Schema, StateKind
 from rayelastic.graph.spec.ports import IN, OUT, InputPort, OutputPort
 from tests.unit.graph.fakes import CHANGES, FakeCode
 
@@ -40,19 +40,19 @@ def graph(*lines: str) -> FakeGraph:
 
 
 def _spec(name: str, kind: str, inputs: tuple[str, ...], keys: tuple[str, ...], schema: Schema) -> OperatorSpec:
-    kinds = {
-        "source": (OperatorKind.SOURCE, STATEFUL),
-        "sink": (OperatorKind.SINK, STATEFUL),
-        "map": (OperatorKind.MAP, STATELESS),
-        "change": (OperatorKind.MAP, STATELESS),
-        "filter": (OperatorKind.FILTER, STATELESS),
-        "state": (OperatorKind.MAP, STATEFUL),
-        "part": (OperatorKind.FLAT_MAP, PARTITIONED),
+    kinds: dict[str, tuple[FunctionKind | None, StateKind]] = {
+        "source": (None, STATEFUL),
+        "sink": (None, STATEFUL),
+        "map": (FunctionKind.MAP, STATELESS),
+        "change": (FunctionKind.MAP, STATELESS),
+        "filter": (FunctionKind.FILTER, STATELESS),
+        "state": (FunctionKind.MAP, STATEFUL),
+        "part": (FunctionKind.FLAT_MAP, PARTITIONED),
     }
-    operator_kind, state = kinds[kind]
-    body = FakeCode(Lane.COMPILED, CHANGES if kind == "change" else "made by hand", schema)
+    function, state = kinds[kind]
+    body = FakeCode(Lane.COMPILED, CHANGES if kind == "change" else "made by hand", schema, kind=function, word=kind)
     taken = (InputPort(IN, schema, inputs, keys),) if inputs else ()
-    return OperatorSpec(name, operator_kind, taken, (OutputPort(OUT, schema),), state, body)
+    return OperatorSpec(name, taken, (OutputPort(OUT, schema),), state, body)
 
 
 @st.composite

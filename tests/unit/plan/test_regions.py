@@ -12,7 +12,7 @@ import rayelastic as rel
 from rayelastic.connectors.memory.declaration import rows as rows_source
 from rayelastic.errors import ConfigError, GraphError
 from rayelastic.fluent.topology import Topology
-from rayelastic.graph import OperatorKind, Schema, StateKind
+from rayelastic.graph import Schema, StateKind
 from rayelastic.graph.spec.order import consumers, topological_order
 from rayelastic.plan.regions import Region, RegionKind, regions
 from rayelastic.plan.replica_bounds import bounds_of_regions
@@ -179,7 +179,7 @@ def test_the_rules_hold(drawn: FakeGraph) -> None:
     for region in regions(drawn):
         members = [drawn.operators[name] for name in region.operators]
         states = {m.state_kind for m in members}
-        if any(m.kind is OperatorKind.SOURCE for m in members):
+        if any(m.is_source for m in members):
             assert (region.kind, len(members)) == (RegionKind.SOURCE, 1)
             continue
         assert region.kind is not RegionKind.SOURCE

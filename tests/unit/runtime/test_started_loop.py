@@ -13,8 +13,7 @@ from rayelastic.policy.element.decision import Decision
 from rayelastic.policy.element.observation import Observation, OperatorObservation
 from rayelastic.runtime.element.wiring import shared_operators
 from rayelastic.runtime.loops.adaptation_loop import AdaptationLoop
-from rayelastic.runtime.loops.elasticity import adaptation_loop, run_work
-from rayelastic.runtime.operators.channels import pinned_models
+from rayelastic.runtime.loops.elasticity import adaptation_loop, pinned_models, run_work
 from rayelastic.runtime.values.adaptation import Adaptation
 from rayelastic.runtime.values.specs import PESpec
 

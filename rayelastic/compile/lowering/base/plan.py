@@ -12,7 +12,7 @@ from typing import Any
 from rayelastic.compile.reasons import Code, Reason, packed
 from rayelastic.errors import ErrorCode, SchemaError
 from rayelastic.graph.records.schema import Schema
-from rayelastic.graph.spec.operator_spec import OperatorKind
+from rayelastic.graph.spec.requests import FunctionKind
 
 __all__ = ["Plan"]
 
@@ -33,7 +33,7 @@ class Plan:
     def __init__(
         self,
         function: Callable[..., Any],
-        kind: OperatorKind,
+        kind: FunctionKind,
         declared: Schema | None,
         members: frozenset[str] = frozenset(),
         names: tuple[str, ...] = (),

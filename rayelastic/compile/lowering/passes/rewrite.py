@@ -41,7 +41,7 @@ from rayelastic.compile.lowering.records.types import RecordType, deliver, set_f
 from rayelastic.compile.lowering.text.codecs import name_codecs
 from rayelastic.compile.reading.bound import taken_apart
 from rayelastic.compile.reading.syntax import rewritten
-from rayelastic.graph.spec.operator_spec import OperatorKind
+from rayelastic.graph.spec.requests import FunctionKind
 from rayelastic.reasons import Code
 
 RECORD = "$record"  # the variable that holds the operator function's first argument
@@ -206,7 +206,7 @@ class MakeExact(FunctionPass):
 
 def _runs_straight(state: Any, record: RecordType) -> bool:
     """Return whether a wrong integer is harmless until the run is over: no loop, no state, one output per tuple."""
-    if record.plan.kind is not OperatorKind.MAP or len(state.args) > 1:
+    if record.plan.kind is not FunctionKind.MAP or len(state.args) > 1:
         return False
     return not compute_cfg_from_blocks(state.func_ir.blocks).loops()
 
@@ -280,7 +280,7 @@ def _with_all_fields(block: Any, call: Any, record_class: Any) -> Iterator[Any]:
 def _rewrite_deliveries(func_ir: Any, record: RecordType) -> None:
     """Rewrite return and yield of the operator function as deliveries."""
     record.plan.is_generator = func_ir.is_generator
-    flat_map = record.plan.kind is OperatorKind.FLAT_MAP
+    flat_map = record.plan.kind is FunctionKind.FLAT_MAP
     first = func_ir.blocks[min(func_ir.blocks)]
     kept = ir.Var(first.scope, RECORD, first.loc)
     first.body.insert(0, ir.Assign(ir.Arg(func_ir.arg_names[0], 0, first.loc), kept, first.loc))

@@ -32,7 +32,7 @@ from rayelastic.compile.lowering.records.types import (
     frame_slot,
     make_record,
 )
-from rayelastic.graph.spec.operator_spec import OperatorKind
+from rayelastic.graph.spec.requests import FunctionKind
 
 I1, I32, I64 = ir.IntType(1), ir.IntType(32), ir.IntType(64)
 POINTER = ir.IntType(8).as_pointer()
@@ -144,7 +144,7 @@ def _body(
     def call_each(failure: Any = None) -> None:
         """Call the function for each tuple of the run; after a failure, branch to a block, or return its index."""
         with cgutils.for_range(builder, count) as loop:
-            if plan.kind is OperatorKind.MAP:
+            if plan.kind is FunctionKind.MAP:
                 place = builder.gep(out, [builder.mul(loop.index, I64(plan.output.record_size))])
                 builder.store(place, frame_slot(builder, frame, FRAME_OUT))
             tuple_at = builder.gep(source, [builder.mul(loop.index, I64(record.schema.record_size))])
@@ -159,7 +159,7 @@ def _body(
                 if failure is not None:
                     builder.branch(failure)
                 else:
-                    if plan.kind is OperatorKind.FILTER:
+                    if plan.kind is FunctionKind.FILTER:
                         engine.kept(builder, engine_context, builder.load(frame_slot(builder, frame, FRAME_USED)))
                     stopped = builder.load(frame_slot(builder, frame, FRAME_STOPPED))
                     stopped = builder.icmp_unsigned("!=", stopped, I32(0))
@@ -175,7 +175,7 @@ def _body(
         call_each()
         builder.branch(done)
         builder.position_at_end(done)
-    builder.ret(count if plan.kind is OperatorKind.MAP else builder.load(frame_slot(builder, frame, FRAME_USED)))
+    builder.ret(count if plan.kind is FunctionKind.MAP else builder.load(frame_slot(builder, frame, FRAME_USED)))
     return function
 
 

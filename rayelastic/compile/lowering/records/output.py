@@ -19,7 +19,7 @@ from rayelastic.compile.lowering.records.instances import InstanceType
 from rayelastic.compile.lowering.records.types import RecordType, item_cells
 from rayelastic.errors import ErrorCode, SchemaError
 from rayelastic.graph.records.schema import Schema, laid_out
-from rayelastic.graph.spec.operator_spec import OperatorKind
+from rayelastic.graph.spec.requests import FunctionKind
 from rayelastic.reasons import Code
 
 
@@ -30,7 +30,7 @@ def decide(plan: Plan, typing_context: Any, delivered: list[Any], input_schema: 
         TypingError: No record of the schema can hold a result, or there is none.
     """
     delivered = [types.unliteral(item) for item in delivered]
-    if plan.kind is OperatorKind.FILTER:
+    if plan.kind is FunctionKind.FILTER:
         plan.decided = input_schema
         for item in delivered:
             _check_condition(plan, item)

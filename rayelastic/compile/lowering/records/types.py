@@ -32,7 +32,7 @@ from rayelastic.compile.lowering.records.instances import InstanceType
 from rayelastic.compile.lowering.records.values import JsonType
 from rayelastic.compile.reasons import Code, packed
 from rayelastic.graph.records.schema import DataType, Field, Schema, is_generated
-from rayelastic.graph.spec.operator_spec import OperatorKind
+from rayelastic.graph.spec.requests import FunctionKind
 
 I1, I8, I32, I64 = ir.IntType(1), ir.IntType(8), ir.IntType(32), ir.IntType(64)
 POINTER = I8.as_pointer()
@@ -218,10 +218,10 @@ def deliver(typingctx: Any, record: Any, value: Any) -> Any:
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         source, frame = record_parts(context, builder, sig.args[0], args[0])
-        if kind is OperatorKind.MAP:  # the loop over the run sets where each output record is
+        if kind is FunctionKind.MAP:  # the loop over the run sets where each output record is
             place = builder.load(frame_slot(builder, frame, FRAME_OUT))
             _store_item(context, builder, record, place, sig.args[1], args[1])
-        elif kind is OperatorKind.FILTER:
+        elif kind is FunctionKind.FILTER:
             with builder.if_then(_is_true(context, builder, sig.args[1], args[1])):
                 cgutils.raw_memcpy(
                     builder, _next_place(builder, frame, record.schema), source, I64(record.schema.record_size), 1

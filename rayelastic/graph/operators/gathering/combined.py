@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rayelastic.errors import ErrorCode, GraphError, LaneError
-from rayelastic.graph.operators.aggregates import Aggregation, Emit, check_updates
+from rayelastic.graph.operators.aggregates import Emit, check_updates
+from rayelastic.graph.operators.aggregation import Aggregation
 from rayelastic.graph.operators.functions import function_operator
 from rayelastic.graph.operators.gathering.declared import When, checked, declared, shown_of, window_schema
 from rayelastic.graph.operators.gathering.gathered import Bounds, Shown
@@ -24,16 +25,9 @@ from rayelastic.graph.records.shown import counted, shown
 from rayelastic.graph.records.time_info import Lifetime
 from rayelastic.graph.spec.concurrency import is_async
 from rayelastic.graph.spec.declaration import NewOperator, binds, lane_of
-from rayelastic.graph.spec.operator_spec import (
-    AggregateRequest,
-    CompiledAggregate,
-    FunctionRequest,
-    Lane,
-    OperatorKind,
-    OperatorSpec,
-    StateKind,
-)
+from rayelastic.graph.spec.operator_spec import Lane, OperatorSpec
 from rayelastic.graph.spec.ports import LATE, OUT, OutputPort
+from rayelastic.graph.spec.requests import AggregateRequest, CompiledAggregate, FunctionKind, FunctionRequest
 from rayelastic.graph.spec.upstream import Upstream
 from rayelastic.graph.spec.user_objects import check_object
 
@@ -51,36 +45,24 @@ def combine(
     """See ``KeyedStream.combine``."""
     with NewOperator(name, up.operators) as location:
         request = _request(up, name, own, schema, location)
-        try:
-            when = Emit(emit)
-        except ValueError:
-            raise GraphError(
-                f"emit={shown(emit)} is invalid", hint="Choose 'final' or 'update'", code=ErrorCode.UNKNOWN_CHOICE
-            ) from None
+        when = Emit(emit)
         check_updates(ttl, when)
         code = _code(up, request, lane, "")
         gives = _keyed(up, name, _results(up, request, code))
         outputs = (OutputPort(OUT, gives),)
-        kind = StateKind.PARTITIONED
         if not isinstance(code, LaneError):
-            lives = up.time_to_live(ttl, None)
-            if lives is not None and lives.since == "change":
-                raise GraphError(
-                    "each tuple changes an aggregate, so since='change' has no meaning",
-                    hint="Use since='last', or 'first'",
-                    code=ErrorCode.UNSUPPORTED_TTL,
-                )
+            lives = up.time_to_live(ttl, None, changes="each tuple changes an aggregate")
             body = Aggregation((), when, code)
-            return up.operator(name, OperatorKind.AGGREGATE, kind, body, location, outputs, keys=up.keys, ttl=lives)
+            return up.operator(name, body, location, outputs, keys=up.keys, ttl=lives)
         combined = Combined(request.instance, Shown(), len(gives.fields) - len(up.keys))
         if when is Emit.FINAL:
             what = f"an object of class {type(request.instance).__name__}"
             ends = KeyedProcess(_AtEnd(combined), combined.new, up.schema, up.keys, None, what=what)
             ends = replace(ends, why=code.problem, refusal=code.details or None)
-            return up.operator(name, OperatorKind.PROCESS, kind, ends, location, outputs, keys=up.keys)
+            return up.operator(name, ends, location, outputs, keys=up.keys)
     fields = tuple(up.schema.names.index(field) for field in up.keys)
     each = _Each(combined, fields)
-    return function_operator(up, OperatorKind.MAP, name, each, state=combined.new, ttl=ttl, schema=gives, lane="python")
+    return function_operator(up, FunctionKind.MAP, name, each, state=combined.new, ttl=ttl, schema=gives, lane="python")
 
 
 def window_combine(
@@ -97,10 +79,9 @@ def window_combine(
             else:
                 gives = window_schema(up, window, name, shown_of(window, Early()), columns)
             late = (OutputPort(LATE, up.schema, optional=True),) if window.time is not None else ()
-            kind = StateKind.PARTITIONED if up.keys else StateKind.STATEFUL
             outputs = (OutputPort(OUT, gives), *late)
             body = Windowing(window, (), code, compiled_assigner(up, window, name, location))
-            return up.operator(name, OperatorKind.WINDOW, kind, body, location, outputs, keys=up.keys, ttl=window.ttl)
+            return up.operator(name, body, location, outputs, keys=up.keys, ttl=window.ttl)
         if window.kind is WindowKind.COUNT or not up.keys:
             raise LaneError(
                 f"windows by count, and of the whole stream, take no aggregate in Python, and it runs there: {code}",
@@ -112,7 +93,7 @@ def window_combine(
         shown_too = shown_of(window, early)
         gives = window_schema(up, window, name, shown_too, columns)
         return declared(
-            up, window, name, location, Combined(request.instance, shown_too, len(columns)), early, gives, rejected=code
+            up, window, name, Combined(request.instance, shown_too, len(columns)), early, gives, rejected=code
         )
 
 
@@ -278,7 +259,7 @@ def _results(up: Upstream, request: AggregateRequest, code: CompiledAggregate | 
     if not isinstance(code, LaneError):
         return code.output_schema
     result: Callable[..., Any] = request.instance.result
-    asked = FunctionRequest(request.operator, OperatorKind.MAP, result, up.schema, request.output, lane=Lane.PYTHON)
+    asked = FunctionRequest(request.operator, FunctionKind.MAP, result, up.schema, request.output, lane=Lane.PYTHON)
     return up.compiler.compile(asked).output_schema
 
 

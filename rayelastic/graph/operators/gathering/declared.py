@@ -16,14 +16,15 @@ from rayelastic.graph.operators.gathering.folds import check_together
 from rayelastic.graph.operators.gathering.gathered import Collected, Each, Folded, Gathered, Reduced, Shown, Top
 from rayelastic.graph.operators.gathering.programs import Batches, Early, Sessions, TimeWindows
 from rayelastic.graph.operators.processes import KeyedProcess
-from rayelastic.graph.operators.windows import BOUNDS, CORRECTED, Window, WindowKind, output_time
+from rayelastic.graph.operators.windows import BOUNDS, CORRECTED, Window, WindowKind
 from rayelastic.graph.records.schema import Schema, laid_out
-from rayelastic.graph.records.shown import shown
+from rayelastic.graph.records.shown import conflict, invalid, shown
 from rayelastic.graph.records.time_info import Seconds
 from rayelastic.graph.records.time_values import CLOCK, TimeValues
 from rayelastic.graph.spec.concurrency import is_async
 from rayelastic.graph.spec.declaration import NewOperator, binds
-from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec, StateKind
+from rayelastic.graph.spec.location import caller_location
+from rayelastic.graph.spec.operator_spec import OperatorSpec
 from rayelastic.graph.spec.ports import LATE, OUT, OutputPort
 from rayelastic.graph.spec.upstream import Upstream
 from rayelastic.graph.spec.user_objects import check_object
@@ -56,7 +57,7 @@ class When:
 
 def window_process(up: Upstream, window: Window, name: str, fn: object, schema: object, when: When) -> OperatorSpec:
     """See ``WindowedStream.process``."""
-    with NewOperator(name, up.operators) as location:
+    with NewOperator(name, up.operators):
         early = checked(up, window, when)
         if not callable(fn) or is_async(fn) or not binds(fn, (None, None, None)):
             raise GraphError(
@@ -66,7 +67,7 @@ def window_process(up: Upstream, window: Window, name: str, fn: object, schema: 
             )
         check_object(fn)
         gathered = Collected(fn, up.schema)
-        return declared(up, window, name, location, gathered, early, Schema.of(schema), bounded=False)
+        return declared(up, window, name, gathered, early, Schema.of(schema), bounded=False)
 
 
 def window_fold(
@@ -79,38 +80,38 @@ def window_fold(
     when: When,
 ) -> OperatorSpec:
     """See ``WindowedStream.fold``."""
-    with NewOperator(name, up.operators) as location:
+    with NewOperator(name, up.operators):
         early = checked(up, window, when)
         check_together(fn, "fn(accumulated, t)")
         accumulated = Schema.of(type(start) if schema is None else schema)
         columns = [(field.name, field.format, field.nullable) for field in accumulated.fields]
         shown_too = shown_of(window, early)
         gives = window_schema(up, window, name, shown_too, columns)
-        return declared(up, window, name, location, Folded(fn, start, shown_too, accumulated), early, gives)
+        return declared(up, window, name, Folded(fn, start, shown_too, accumulated), early, gives)
 
 
 def window_reduce(up: Upstream, window: Window, name: str, fn: Callable[[Any, Any], Any], when: When) -> OperatorSpec:
     """See ``WindowedStream.reduce``."""
-    with NewOperator(name, up.operators) as location:
+    with NewOperator(name, up.operators):
         early = checked(up, window, when)
         check_together(fn, "fn(reduced, t)")
         shown_too = shown_of(window, early)
         gives = window_schema(up, window, name, shown_too, _kept(up))
-        return declared(up, window, name, location, Reduced(fn, up.schema, _others(up), shown_too), early, gives)
+        return declared(up, window, name, Reduced(fn, up.schema, _others(up), shown_too), early, gives)
 
 
 def window_collect(up: Upstream, window: Window, name: str, when: When) -> OperatorSpec:
     """See ``WindowedStream.collect``."""
-    with NewOperator(name, up.operators) as location:
+    with NewOperator(name, up.operators):
         early = checked(up, window, when)
         shown_too = shown_of(window, early)
         gives = window_schema(up, window, name, shown_too, [(PLACE, "l", False), *_kept(up)])
-        return declared(up, window, name, location, Each(_others(up), shown_too), early, gives)
+        return declared(up, window, name, Each(_others(up), shown_too), early, gives)
 
 
 def window_top(up: Upstream, window: Window, name: str, k: object, by: str, least: bool, when: When) -> OperatorSpec:
     """See ``WindowedStream.top``."""
-    with NewOperator(name, up.operators) as location:
+    with NewOperator(name, up.operators):
         early = checked(up, window, when)
         if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= _MOST:
             raise GraphError(
@@ -125,7 +126,7 @@ def window_top(up: Upstream, window: Window, name: str, k: object, by: str, leas
         shown_too = shown_of(window, early)
         gathered = Top(k, up.schema.names.index(by), least, _others(up), shown_too)
         gives = window_schema(up, window, name, shown_too, [(PLACE, "l", False), *_kept(up)])
-        return declared(up, window, name, location, gathered, early, gives)
+        return declared(up, window, name, gathered, early, gives)
 
 
 def checked(up: Upstream, window: Window, when: When) -> Early:
@@ -149,25 +150,14 @@ def checked(up: Upstream, window: Window, when: When) -> Early:
             code=ErrorCode.NOT_MERGEABLE,
         )
     if not _asks(when.until):
-        raise GraphError(
-            f"until={shown(when.until)} is invalid",
-            hint="Pass a function of one argument",
-            code=ErrorCode.WRONG_PARAMETERS,
-        )
-    try:
-        update = Emit(when.emit) is Emit.UPDATE
-    except ValueError:
-        raise GraphError(
-            f"emit={shown(when.emit)} is invalid", hint="Choose 'final' or 'update'", code=ErrorCode.UNKNOWN_CHOICE
-        ) from None
+        raise invalid("until", when.until, "Pass a function of one argument", ErrorCode.WRONG_PARAMETERS)
+    update = Emit(when.emit) is Emit.UPDATE
     if when.every is None and not update:
         return Early(until=when.until)
     if update and when.every is not None:
-        raise GraphError("emit='update' and every=", hint="Leave one of them out", code=ErrorCode.CONFLICTING_ARGUMENTS)
+        raise conflict("emit='update' and every=", "Leave one of them out")
     if window.kind is WindowKind.BATCH:
-        raise GraphError(
-            "a batch is emitted once", hint="Leave emit= and every= out", code=ErrorCode.CONFLICTING_ARGUMENTS
-        )
+        raise conflict("a batch is emitted once", "Leave emit= and every= out")
     every = 0 if when.every is None else (window.time or CLOCK).ticks(when.every, "every")
     return Early(update, every, when.until)
 
@@ -186,7 +176,6 @@ def declared(
     up: Upstream,
     window: Window,
     name: str,
-    location: str,
     gathered: Gathered,
     early: Early,
     results: Schema,
@@ -200,7 +189,6 @@ def declared(
         up: Its input.
         window: How tuples are assigned to windows.
         name: The operator's name.
-        location: 'file.py:12' of its declaration.
         gathered: How tuples are accumulated.
         early: When a window is emitted before it is complete.
         results: The schema of results.
@@ -224,11 +212,11 @@ def declared(
         why="" if rejected is None else rejected.problem,
         refusal=None if rejected is None else rejected.details or None,
         what=what,
-        output_time=output_time(window) if bounded else None,
+        output_time=window.output_time if bounded else None,
         lateness=window.lateness,
     )
     outputs = (OutputPort(OUT, results), *late)
-    return up.operator(name, OperatorKind.PROCESS, StateKind.PARTITIONED, body, location, outputs, keys=up.keys)
+    return up.operator(name, body, caller_location(), outputs, keys=up.keys)
 
 
 def _gap(window: Window, times: TimeValues, t: Any) -> int:

@@ -17,7 +17,8 @@ from rayelastic.graph.records.schema import Schema, laid_out
 from rayelastic.graph.records.shown import shown
 from rayelastic.graph.records.time_info import Lifetime
 from rayelastic.graph.spec.declaration import NewOperator, binds
-from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec
+from rayelastic.graph.spec.operator_spec import OperatorSpec
+from rayelastic.graph.spec.requests import FunctionKind
 from rayelastic.graph.spec.upstream import Upstream
 from rayelastic.graph.spec.user_objects import check_object
 
@@ -89,12 +90,7 @@ def reduce(up: Upstream, name: str, fn: Together, emit: str | Emit, ttl: Lifetim
     """See ``KeyedStream.reduce``."""
     with NewOperator(name, up.operators):
         check_together(fn, "fn(reduced, t)")
-        try:
-            when = Emit(emit)
-        except ValueError:
-            raise GraphError(
-                f"emit={shown(emit)} is invalid", hint="Choose 'final' or 'update'", code=ErrorCode.UNKNOWN_CHOICE
-            ) from None
+        when = Emit(emit)
         check_updates(ttl, when)
         if set(up.schema.names) <= set(up.keys):
             raise GraphError(
@@ -114,7 +110,7 @@ def _with_state(
     up: Upstream, name: str, function: Together, start: Any, gives: Schema, ttl: Lifetime | None
 ) -> OperatorSpec:
     return function_operator(
-        up, OperatorKind.MAP, name, function, state=_Start(start), ttl=ttl, schema=gives, lane="python"
+        up, FunctionKind.MAP, name, function, state=_Start(start), ttl=ttl, schema=gives, lane="python"
     )
 
 

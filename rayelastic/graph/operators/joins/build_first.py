@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from rayelastic.graph.operators.joins.by_key import Join, JoinKind
-from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec
+from rayelastic.graph.spec.operator_spec import OperatorSpec, SourceDescription
 from rayelastic.graph.spec.order import topological_order
 from rayelastic.graph.spec.ports import InputPort, operator_of
 
@@ -48,10 +48,10 @@ def sources_that_wait(operators: Mapping[str, OperatorSpec]) -> tuple[Waiting, .
     for name in topological_order(operators):
         spec = operators[name]
         ports = [_origins(port, origins) for port in spec.inputs]
-        origins[name] = frozenset((name,)) if spec.kind is OperatorKind.SOURCE else frozenset().union(*ports)
+        origins[name] = frozenset((name,)) if spec.is_source else frozenset().union(*ports)
     demanding = [origins[spec.name] for spec in operators.values() if any(port.demand for port in spec.inputs)]
     unfit = frozenset().union(*demanding) | {name for name, spec in operators.items() if _is_endless(spec)}
-    fed = {name for name, spec in operators.items() if getattr(spec.body, "is_fed", False)}
+    fed = {name for name, spec in operators.items() if isinstance(spec.body, SourceDescription) and spec.body.is_fed}
     behind: dict[str, set[str]] = {}  # by source: those that it waits for
     waiting: list[Waiting] = []
     for spec in operators.values():
@@ -74,7 +74,7 @@ def _origins(port: InputPort, origins: Mapping[str, frozenset[str]]) -> frozense
 
 
 def _is_endless(spec: OperatorSpec) -> bool:
-    return bool(getattr(spec.body, "is_endless", False))
+    return isinstance(spec.body, SourceDescription) and spec.body.is_endless
 
 
 def _reached(sources: Iterable[str], behind: Mapping[str, set[str]]) -> set[str]:

@@ -11,13 +11,13 @@ from enum import Enum
 
 from rayelastic.errors import ErrorCode, GraphError
 from rayelastic.graph.operators.aligned import Aligned, Ticks, ticks_of
-from rayelastic.graph.operators.joins.equality import are_comparable, type_text
+from rayelastic.graph.operators.joins.equality import are_comparable, check_keys, type_text
 from rayelastic.graph.operators.joins.names import added_name
 from rayelastic.graph.records.schema import Schema, laid_out
-from rayelastic.graph.records.shown import shown
+from rayelastic.graph.records.shown import check_flag, conflict, invalid, shown
 from rayelastic.graph.records.time_info import Lifetime, Seconds, TimeInfo, TimeToLive
 from rayelastic.graph.spec.declaration import NewOperator
-from rayelastic.graph.spec.operator_spec import Lane, OperatorKind, OperatorSpec, StateKind
+from rayelastic.graph.spec.operator_spec import OperatorBody, OperatorSpec, fields_form
 from rayelastic.graph.spec.ports import LATE, OUT, InputPort, OutputPort
 from rayelastic.graph.spec.upstream import Upstream
 
@@ -68,7 +68,7 @@ class How(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Join:
+class Join(OperatorBody):
     """What a join does.
 
     Args:
@@ -99,7 +99,8 @@ class Join:
     offset: int = 0
     zone: str = ""
     ttl: TimeToLive | None = None
-    lane: Lane = Lane.BUILT_IN
+    operator_kind = "join"
+    routes_inputs = True
 
     @property
     def reason(self) -> str:
@@ -148,6 +149,37 @@ class Join:
         """Whether what it emits follows no event time of its inputs."""
         return self.kind is JoinKind.PAIRS
 
+    @property
+    def takes_rules(self) -> bool:
+        """Whether any replica may run it on any tuple: by event time, results would leave their round-robin turn."""
+        return self.kind is JoinKind.CROSS and self.left_time is None
+
+    @property
+    def orders_rules(self) -> bool:
+        """Whether only the event times of tuples and rules keep it from having replicas."""
+        return self.kind is JoinKind.CROSS and self.left_time is not None
+
+    @property
+    def uses_clock(self) -> bool:
+        """Whether keys end by the clock."""
+        return self.ttl is not None and self.ttl.time is None and self.kind is not JoinKind.CROSS
+
+    def notes(self, side_first: str, sources: Sequence[str]) -> list[str]:
+        """List what it keeps, if that may be for ever, or reads a source first."""
+        if self.kind.is_bounded:
+            return []
+        if side_first:
+            return [f"keeps its {side_first} side, which is read first: {', '.join(sources)} begins when it has ended"]
+        what = "both sides" if self.kind is JoinKind.PAIRS or self.symmetric else "its right side"
+        if self.ttl is not None:
+            return [f"keeps {what}"] if self.kind is JoinKind.PAIRS else []
+        return [f"keeps {what} as long as the job runs: ttl= ends keys that don't come any more"]
+
+    def kept_form(self, spec: OperatorSpec) -> str:
+        """Describe its state."""
+        sides = " and ".join(f"({fields_form(port.schema)})" for port in spec.inputs)
+        return f"{spec.key_form}, {sides} joined {self.matches}"
+
 
 @dataclass(frozen=True, slots=True)
 class Matching:
@@ -178,11 +210,9 @@ def join(left: Upstream, name: str, right: Upstream, asked: Matching) -> Operato
     """See ``KeyedStream.join``; without fn."""
     with NewOperator(name, left.operators) as location:
         outer = _how(asked.how or How.INNER.value, How)
-        if not isinstance(asked.symmetric, bool):
-            problem = f"symmetric={shown(asked.symmetric)}"
-            raise GraphError(problem, hint="Pass True or False", code=ErrorCode.UNKNOWN_CHOICE)
+        check_flag("symmetric", asked.symmetric)
         right_keys = right.keys or left.keys
-        _check_keys(left, right, right_keys)
+        check_keys(left, right, right_keys)
         times = _times(left, right)
         is_timed = times != (None, None)
         kind, before, after = _kind(asked, left.event_time)
@@ -200,10 +230,9 @@ def join(left: Upstream, name: str, right: Upstream, asked: Matching) -> Operato
         if not is_timed and asked.by is None:
             kind = _of_pairs(asked, left, right)
         elif asked.symmetric and (is_timed or kind is JoinKind.ALL):
-            raise GraphError(
+            raise conflict(
                 "symmetric=True is of by='arrival', with keep='latest' or 'first'",
-                hint="Pass within=(before, after) where both streams have an event time; else how= without by=",
-                code=ErrorCode.CONFLICTING_ARGUMENTS,
+                "Pass within=(before, after) where both streams have an event time; else how= without by=",
             )
         elif outer.of_right and not (kind.is_bounded or asked.symmetric):
             raise GraphError(
@@ -213,11 +242,7 @@ def join(left: Upstream, name: str, right: Upstream, asked: Matching) -> Operato
             )
         if asked.ttl is not None and kind.is_bounded:
             what = "within" if kind is JoinKind.INTERVAL else "window"
-            raise GraphError(
-                f"ttl={shown(asked.ttl)} with {what}=, which ends keys by itself",
-                hint="Leave ttl= out",
-                code=ErrorCode.CONFLICTING_ARGUMENTS,
-            )
+            raise conflict(f"ttl={shown(asked.ttl)} with {what}=, which ends keys by itself", "Leave ttl= out")
         fields = tuple(f for f in right.schema.names if f not in right_keys)
         body = Join(
             kind, right_keys, fields, *times, windows.size, after, outer, bool(asked.symmetric),
@@ -257,14 +282,11 @@ def _lives(left: Upstream, ttl: Lifetime | None, *, is_timed: bool) -> TimeToLiv
 
 def _check_by(by: object, *, is_timed: bool) -> None:
     if by not in (None, ARRIVAL):
-        raise GraphError(
-            f"by={shown(by)} is invalid", hint="Leave it out, or pass by='arrival'", code=ErrorCode.UNKNOWN_CHOICE
-        )
+        raise invalid("by", by, "Leave it out, or pass by='arrival'", ErrorCode.UNKNOWN_CHOICE)
     if by is not None and is_timed:
-        raise GraphError(
+        raise conflict(
             "by='arrival', and both streams have an event time",
-            hint="Leave by= out: the join goes by event time, and doesn't depend on the order of arrival",
-            code=ErrorCode.CONFLICTING_ARGUMENTS,
+            "Leave by= out: the join goes by event time, and doesn't depend on the order of arrival",
         )
 
 
@@ -279,10 +301,9 @@ def _of_pairs(asked: Matching, left: Upstream, right: Upstream) -> JoinKind:
         )
     for is_given, what in ((asked.keep is not None, f"keep={shown(asked.keep)}"), (asked.symmetric, "symmetric=True")):
         if is_given:
-            raise GraphError(
+            raise conflict(
                 f"{what} with how='{asked.how}', which joins all pairs of a key where there are no event times",
-                hint=f"Leave {what.partition('=')[0]}= out, or add by='arrival'",
-                code=ErrorCode.CONFLICTING_ARGUMENTS,
+                f"Leave {what.partition('=')[0]}= out, or add by='arrival'",
             )
     return JoinKind.PAIRS
 
@@ -299,8 +320,6 @@ def _operator(left: Upstream, name: str, right: Upstream, body: Join, location: 
     by_key = () if body.kind is JoinKind.CROSS else body.right_keys  # a cross join sends the right to every replica
     return left.operator(
         name,
-        OperatorKind.JOIN,
-        StateKind.PARTITIONED if left.keys else StateKind.STATEFUL,
         body,
         location,
         (OutputPort(OUT, gives), *late),
@@ -313,11 +332,7 @@ def _operator(left: Upstream, name: str, right: Upstream, body: Join, location: 
 def _how(how: str, allowed: Sequence[How] | type[How]) -> How:
     values = [choice.value for choice in allowed]
     if how not in values:
-        raise GraphError(
-            f"how={shown(how)} is invalid",
-            hint=f"Choose {', '.join(values[:-1])} or {values[-1]}",
-            code=ErrorCode.UNKNOWN_CHOICE,
-        )
+        raise invalid("how", how, f"Choose {', '.join(values[:-1])} or {values[-1]}", ErrorCode.UNKNOWN_CHOICE)
     return How(how)
 
 
@@ -346,20 +361,13 @@ def _kind(asked: Matching, time: TimeInfo | None) -> tuple[JoinKind, int, int]:
     kept = {kind.value: kind for kind in (JoinKind.LATEST, JoinKind.FIRST, JoinKind.ALL)}
     keep, within, window = asked.keep or JoinKind.LATEST.value, asked.within, asked.window
     if keep not in kept:
-        raise GraphError(
-            f"keep={shown(keep)} is invalid",
-            hint="Choose latest, first or all, or pass within= or window=",
-            code=ErrorCode.UNKNOWN_CHOICE,
-        )
+        raise invalid("keep", keep, "Choose latest, first or all, or pass within= or window=", ErrorCode.UNKNOWN_CHOICE)
     if within is not None and window is not None:
-        raise GraphError(
-            "a join has within or window, not both", hint="Leave one of them out", code=ErrorCode.CONFLICTING_ARGUMENTS
-        )
+        raise conflict("a join has within or window, not both", "Leave one of them out")
     if asked.keep is not None and not (within is None and window is None):
-        raise GraphError(
+        raise conflict(
             f"keep='{keep}' with {'within' if window is None else 'window'}=, which matches all tuples",
-            hint="Leave keep= out",
-            code=ErrorCode.CONFLICTING_ARGUMENTS,
+            "Leave keep= out",
         )
     time = time or TimeInfo("time", "s")
     if window is not None:
@@ -368,23 +376,6 @@ def _kind(asked: Matching, time: TimeInfo | None) -> tuple[JoinKind, int, int]:
         return kept[keep], 0, 0
     before, after = within if isinstance(within, tuple) and len(within) == 2 else (within, 0)
     return JoinKind.INTERVAL, time.ticks(before, "within", least=0), time.ticks(after, "within", least=0)
-
-
-def _check_keys(left: Upstream, right: Upstream, right_keys: tuple[str, ...]) -> None:
-    if len(right_keys) != len(left.keys):
-        raise GraphError(
-            f"the left is keyed by {', '.join(left.keys)}, the right by {', '.join(right_keys)}",
-            hint="Key both by as many fields",
-            code=ErrorCode.KEY_MISMATCH,
-        )
-    for one, other in zip(left.keys, right_keys, strict=True):
-        here, there = left.schema.field(one), right.schema.field(other)
-        if not are_comparable(here, there):
-            raise GraphError(
-                f"key '{one}' is {type_text(here)}, but '{other}' of the right is {type_text(there)}",
-                hint="Map one of them to the type of the other",
-                code=ErrorCode.KEY_MISMATCH,
-            )
 
 
 def _schema(name: str, left: Upstream, right: Upstream, body: Join, suffix: str) -> Schema:

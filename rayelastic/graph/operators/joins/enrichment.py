@@ -17,9 +17,10 @@ from rayelastic.graph.operators.joins.names import added_name
 from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.forms import plain_form
 from rayelastic.graph.records.schema import Field, Schema, laid_out
-from rayelastic.graph.records.shown import shown
+from rayelastic.graph.records.shown import invalid, shown
 from rayelastic.graph.spec.declaration import NewOperator
-from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec
+from rayelastic.graph.spec.operator_spec import OperatorSpec
+from rayelastic.graph.spec.requests import FunctionKind
 from rayelastic.graph.spec.upstream import Upstream
 
 __all__ = ["TABLE_SUFFIX", "enrich"]
@@ -63,17 +64,15 @@ def enrich(up: Upstream, name: str, table: Mapping[Any, Any], how: str, schema: 
         if not isinstance(table, Mapping):
             raise GraphError(f"{shown(table)} isn't a table", hint="Pass {key: row}", code=ErrorCode.WRONG_TYPE)
         if how not in ("inner", "left"):
-            raise GraphError(
-                f"how={shown(how)} is invalid", hint="Choose 'inner' or 'left'", code=ErrorCode.UNKNOWN_CHOICE
-            )
+            raise invalid("how", how, "Choose 'inner' or 'left'", ErrorCode.UNKNOWN_CHOICE)
         rows = _row_schema(table, schema)
         _check_rows(table, [up.schema.field(key) for key in up.keys], len(rows.fields))
         gives = _schema(name, up.schema, rows, suffix, outer=how == "left")
     keys = tuple(up.schema.names.index(key) for key in up.keys)
     if how == "left":
         lookup = _Left(table, keys, (None,) * len(rows.fields))
-        return function_operator(up, OperatorKind.MAP, name, lookup, schema=gives, lane="python")
-    return function_operator(up, OperatorKind.FLAT_MAP, name, _Inner(table, keys, None), schema=gives, lane="python")
+        return function_operator(up, FunctionKind.MAP, name, lookup, schema=gives, lane="python")
+    return function_operator(up, FunctionKind.FLAT_MAP, name, _Inner(table, keys, None), schema=gives, lane="python")
 
 
 def _row_schema(table: Mapping[Any, Any], schema: object) -> Schema:

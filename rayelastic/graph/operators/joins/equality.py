@@ -5,10 +5,12 @@ Keys and event times are compared as bytes, which have no unit, scale or class.
 
 from __future__ import annotations
 
+from rayelastic.errors import ErrorCode, GraphError
 from rayelastic.graph.records.data_type import DataType, parsed_format
 from rayelastic.graph.records.schema import Field
+from rayelastic.graph.spec.upstream import Upstream
 
-__all__ = ["are_comparable", "type_text"]
+__all__ = ["are_comparable", "check_keys", "type_text"]
 
 
 def are_comparable(one: Field, other: Field) -> bool:
@@ -26,6 +28,24 @@ def type_text(field: Field) -> str:
         _, factory, arguments = parsed_format(field.format)
         return f"{factory}[{', '.join(arguments)}]"
     return str(field).partition(": ")[2].removesuffix(" | None")
+
+
+def check_keys(left: Upstream, right: Upstream, right_keys: tuple[str, ...]) -> None:
+    """Raise GraphError if the keys of two streams can't be equal."""
+    if len(right_keys) != len(left.keys):
+        raise GraphError(
+            f"the left is keyed by {', '.join(left.keys)}, the right by {', '.join(right_keys)}",
+            hint="Key both by as many fields",
+            code=ErrorCode.KEY_MISMATCH,
+        )
+    for one, other in zip(left.keys, right_keys, strict=True):
+        here, there = left.schema.field(one), right.schema.field(other)
+        if not are_comparable(here, there):
+            raise GraphError(
+                f"key '{one}' is {type_text(here)}, but '{other}' of the right is {type_text(there)}",
+                hint="Map one of them to the type of the other",
+                code=ErrorCode.KEY_MISMATCH,
+            )
 
 
 def _meaning(field: Field) -> tuple[object, ...]:

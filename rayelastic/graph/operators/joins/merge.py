@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from rayelastic.errors import ErrorCode, GraphError
 from rayelastic.graph.records.time_info import TimeInfo
 from rayelastic.graph.spec.declaration import NewOperator
-from rayelastic.graph.spec.operator_spec import Lane, OperatorKind, OperatorSpec, StateKind
+from rayelastic.graph.spec.operator_spec import OperatorBody, OperatorSpec, fields_form
 from rayelastic.graph.spec.ports import LATE, OUT, InputPort, OutputPort
 from rayelastic.graph.spec.upstream import Upstream
 
@@ -18,17 +18,21 @@ __all__ = ["Merge", "merge_by_time"]
 
 
 @dataclass(frozen=True, slots=True)
-class Merge:
+class Merge(OperatorBody):
     """What a merge by time does."""
 
     time: TimeInfo
-    lane: Lane = Lane.BUILT_IN
-    reason: str = "in the order of their times"
+    operator_kind = "merge_by_time"
+    reason = "in the order of their times"
 
     @property
     def output_time(self) -> TimeInfo:
         """The event time of its output."""
         return self.time
+
+    def kept_form(self, spec: OperatorSpec) -> str:
+        """Describe its state."""
+        return f"{len(spec.inputs)} streams of ({fields_form(spec.inputs[0].schema)}) by {self.time.field}"
 
 
 def merge_by_time(name: str, streams: tuple[Upstream, ...]) -> OperatorSpec:
@@ -45,8 +49,6 @@ def merge_by_time(name: str, streams: tuple[Upstream, ...]) -> OperatorSpec:
             )
         return first.operator(
             name,
-            OperatorKind.MERGE,
-            StateKind.STATEFUL,
             Merge(time),
             location,
             (OutputPort(OUT, first.schema), OutputPort(LATE, first.schema, optional=True)),

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from rayelastic.errors import ErrorCode, GraphError
 from rayelastic.graph.records.data_type import Column
-from rayelastic.graph.records.shown import shown
+from rayelastic.graph.records.shown import invalid
 
 __all__ = ["added_name"]
 
@@ -23,11 +23,7 @@ def added_name(name: str, columns: Collection[Column], suffix: object) -> str:
         GraphError: The suffix can't be part of a name, or the others have the suffixed name, too.
     """
     if not isinstance(suffix, str) or not f"x{suffix}".isidentifier() or not suffix:
-        raise GraphError(
-            f"suffix={shown(suffix)} is invalid",
-            hint="Pass letters, digits and underscores, such as '_right'",
-            code=ErrorCode.BAD_NAME,
-        )
+        raise invalid("suffix", suffix, "Pass letters, digits and underscores, such as '_right'", ErrorCode.BAD_NAME)
     taken = {column for column, _, _ in columns}
     if name not in taken:
         return name

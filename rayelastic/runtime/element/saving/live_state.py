@@ -13,9 +13,8 @@ from rayelastic import _native
 from rayelastic.connectors.fingerprints import check_input
 from rayelastic.connectors.inputs import Input
 from rayelastic.errors import ErrorCode, StateError
-from rayelastic.graph.spec.operator_spec import OperatorKind, OperatorSpec
+from rayelastic.graph.spec.operator_spec import PICKLED, OperatorSpec
 from rayelastic.runtime.snapshot import CHUNK_BYTES, Manifest, SnapshotFolder, rows_folder
-from rayelastic.runtime.state.forms import PICKLED, state_form
 from rayelastic.runtime.state.tables import state_of
 from rayelastic.runtime.state.widening import older_records
 
@@ -105,7 +104,7 @@ def save_operator(
     Raises:
         StateError: It can't be saved; the message names it.
     """
-    state, form = native.state, state_form(spec)
+    state, form = native.state, spec.state_form
     if state is None or form is None:
         return None
     check_signed(spec, key)
@@ -123,7 +122,7 @@ def save_operator(
 
 def check_signed(spec: OperatorSpec, key: bytes | None) -> None:
     """Raise StateError if an operator keeps Python values and the snapshot isn't signed; the message names it."""
-    if key is None and (state_form(spec) or "").endswith(PICKLED):
+    if key is None and (spec.state_form or "").endswith(PICKLED):
         raise StateError(
             "it keeps Python values, which are saved in signed snapshots only",
             operator=spec.name,
@@ -205,7 +204,7 @@ class SavedState:
                     files = [(name, digest) for name, digest in files if name.startswith(f"{owner}-")]
                 older = older_records(saved.shapes.get(spec.name), spec)
                 _restore(spec, SnapshotFolder(snapshot).states(files), natives[spec.name].state, older)
-        sources = {spec.name for spec in operators if spec.kind is OperatorKind.SOURCE}.difference(snapshot.drop)
+        sources = {spec.name for spec in operators if spec.is_source}.difference(snapshot.drop)
         return {name: at for name, at in saved.positions.items() if name in sources}
 
 

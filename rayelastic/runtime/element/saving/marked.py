@@ -18,7 +18,6 @@ from rayelastic.runtime.element.saving.copies import OperatorCopies
 from rayelastic.runtime.element.saving.live_state import check_signed
 from rayelastic.runtime.local_checkpoints import is_local
 from rayelastic.runtime.snapshot import Part, Snapshot, SnapshotFolder, rows_folder
-from rayelastic.runtime.state.forms import state_form
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -56,7 +55,7 @@ class MarkedSaving:
         self._copies = {
             name: OperatorCopies(spec, holding.prefix(name), keep)
             for name, spec in holding.hosted.by_name.items()
-            if state_form(spec) is not None
+            if spec.state_form is not None
         }
         self._abandoned = 0
         self._saving = threading.Lock()
