@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 __all__ = ["COLUMNS", "SERIES", "Frame", "Rows", "frame_between", "replica_series"]
 
 COUNTED = tuple(metric for metric in OF_OPERATOR if metric.page)  # of an operator, summed over all PEs that host it
-SUMMED = tuple(metric.field for metric in COUNTED if metric.field in (NUMBERS.names or ()))
+SUMMED = tuple(metric.source for metric in COUNTED if metric.source in (NUMBERS.names or ()))
 # Rates in tuples/s; shares 0..1 of the PE where they are highest. The watermark, in seconds since 1970, is the sum of
 # two columns, because float32 is too coarse; -inf: there is none.
 COLUMNS = (
-    *(metric.field for metric in COUNTED),
+    *(metric.source for metric in COUNTED),
     "rate_in", "rate_out", "busy", "waited", "blocked", "cost", "fill", "p99", "model", "hosts",
     "watermark", "watermark_rest",
 )  # fmt: skip

@@ -101,7 +101,7 @@ class Story:
             "started": self.history.started,
             "sources": list(self.history.rows.sources),
             "columns": list(COLUMNS),
-            "counted": [{"name": one.field, "title": one.page, "unit": one.unit.value} for one in COUNTED],
+            "counted": [{"name": one.source, "title": one.page, "unit": one.unit.value} for one in COUNTED],
             "series": self.history.series(),
             "events": self.history.events_from(0),
         }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,12 +16,15 @@ from rayelastic.runtime.values.metrics import Kind, Scope, declared
 from rayelastic.runtime.values.operator_table import NUMBERS, OperatorTable
 from rayelastic.runtime.values.status import JobMetrics, OperatorSample, PESample
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
 __all__ = ["job_period", "pe_period"]
 
 SHORTEST = 1e-9  # seconds between two readings
-_OF_OPERATOR = [one.field for one in declared(OperatorSample, Scope.OPERATOR) if one.kind is Kind.COUNTER]
-_NUMBERS = [name for name in _OF_OPERATOR if name in (NUMBERS.names or ())]
-_OF_PE = [one.field for one in declared(PESample, Scope.PE) if one.kind is Kind.COUNTER]
+_OF_OPERATOR = [one.source for one in declared(OperatorSample, Scope.OPERATOR) if one.kind is Kind.COUNTER]
+_GAUGES = [column for column, name in enumerate(NUMBERS.names or ()) if name not in _OF_OPERATOR]
+_OF_PE = [one.source for one in declared(PESample, Scope.PE) if one.kind is Kind.COUNTER]
 _GAUGES_OF_LINK = ("unconsumed_bytes",)
 
 
@@ -57,12 +60,16 @@ def pe_period(before: PESample | None, now: PESample) -> PESample:
 
 
 def _operators(before: OperatorTable, now: OperatorTable) -> OperatorTable:
-    numbers, then = now.numbers.copy(), before.ordered(now.names)
-    for name in _NUMBERS:
-        numbers[name] = np.maximum(numbers[name] - then[name], 0)  # a PE that restarted counts from 0
+    later = _matrix(now.numbers)
+    numbers = np.maximum(later - _matrix(before.ordered(now.names)), 0)  # a PE that restarted counts from 0
+    numbers[:, _GAUGES] = later[:, _GAUGES]
     earlier = {before.names[row]: fields for row, fields in before.more.items()}
     more = {row: _more(earlier.get(now.names[row], {}), fields) for row, fields in now.more.items()}
-    return OperatorTable(now.names, now.lanes, numbers, more)
+    return OperatorTable(now.names, now.lanes, numbers.reshape(-1).view(NUMBERS), more)
+
+
+def _matrix(numbers: NDArray[np.void]) -> NDArray[np.float64]:
+    return np.ascontiguousarray(numbers).view(np.float64).reshape(-1, len(NUMBERS))
 
 
 def _more(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:

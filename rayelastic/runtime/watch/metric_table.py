@@ -47,11 +47,11 @@ _OF_REGION = declared(RegionCounters, Scope.REGION)
 _OF_JOB = declared(CheckpointCounters, Scope.JOB)
 
 
-def _link(field: str, text: str, short: str = "", **settings: Any) -> Metric:
-    return Metric(Scope.LINK, field, text, short=short, **settings)
+def _link(source: str, text: str, short: str = "", **settings: Any) -> Metric:
+    return Metric(Scope.LINK, source, text, short=short, **settings)
 
 
-_OF_LINK = (  # `field` is the key of a native counter
+_OF_LINK = (  # `source` is the key of a native counter
     _link("bytes_sent", "Bytes sent over a link.", "sent_bytes", unit=Unit.BYTES, panels=(Panel("Link bytes"),)),
     _link("bytes_received", "Bytes received over a link.", "received_bytes", unit=Unit.BYTES),
     _link("records_sent", "Tuples sent over a link.", "sent_records"),
@@ -70,8 +70,8 @@ _OF_LINK = (  # `field` is the key of a native counter
 )
 
 
-def _gauge(scope: Scope, field: str, text: str, *panels: Panel, **settings: Any) -> Metric:
-    return Metric(scope, field, text, Kind.GAUGE, panels=panels, **settings)
+def _gauge(scope: Scope, source: str, text: str, *panels: Panel, **settings: Any) -> Metric:
+    return Metric(scope, source, text, Kind.GAUGE, panels=panels, **settings)
 
 
 _QUANTILE = "histogram_quantile({}, sum by (rel_job, operator, le) (rate({{}}[1m])))"
@@ -231,7 +231,7 @@ def _of_pe(job: str, pe: PESample, period: PESample) -> Iterator[Reading]:
         yield Reading(_MODELS.name, (job, pe.pe, model), count)
     for link, counters in pe.links.items():
         for metric in _OF_LINK:
-            yield Reading(metric.name, (job, pe.pe, link), counters[metric.field])
+            yield Reading(metric.name, (job, pe.pe, link), counters[metric.source])
     cost = sum(one.cpu_seconds for one in period.operators)
     for operator, since in zip(pe.operators, period.operators, strict=True):
         labels = (job, pe.pe, operator.name)
@@ -248,7 +248,7 @@ def _of_pe(job: str, pe: PESample, period: PESample) -> Iterator[Reading]:
 def _values(metrics: tuple[Metric, ...], labels: tuple[str, ...], sample: object) -> Iterator[Reading]:
     """Yield the values that a sample declares; of one by reason, each reason, and failures even if there are none."""
     for metric in metrics:
-        value = getattr(sample, metric.field)
+        value = getattr(sample, metric.source)
         if metric.more:
             for reason, count in ({FAILED: 0} | dict(value)).items():
                 yield Reading(metric.name, (*labels, reason), count)
