@@ -778,11 +778,6 @@ class ChannelWidth:
 class OperatorSample:
     """Counters of one operator since the start; times in seconds."""
 
-    def __init__(self, name: str = '', *, model: str = 'manual', tuples_in: int = 0, tuples_out: int = 0, cpu_seconds: float = 0.0, inside_seconds: float = 0.0, waited_seconds: float = 0.0, blocked_seconds: float = 0.0, queued: int = 0, queue_capacity: int = 0, final: bool = False) -> None:
-        """
-        What loops look at, for those who play a scheduler; what isn't named is 0.
-        """
-
     @property
     def name(self) -> str: ...
 
@@ -802,11 +797,11 @@ class OperatorSample:
 
     @property
     def waited_seconds(self) -> float:
-        """Of that, time asleep: it waited for something, not for a CPU."""
+        """Of that, time asleep, waiting for something other than a CPU."""
 
     @property
     def blocked_seconds(self) -> float:
-        """Time that threads waited for room for what it gave."""
+        """Time that threads were blocked on its output."""
 
     @property
     def queued(self) -> int:
@@ -830,11 +825,6 @@ class OperatorSample:
 class Sample:
     """Counters of a scheduler since the start; times in seconds."""
 
-    def __init__(self, operators: Sequence[OperatorSample], *, thread_count: int = 1, stuck: int = 0, scheduler_seconds: float = 0.0, idle_seconds: float = 0.0, thread_seconds: float = 0.0, blocked_seconds: float = 0.0, engine_cpu_seconds: float = 0.0, token_wait_seconds: float = 0.0) -> None:
-        """
-        What loops look at, for those who play a scheduler; what isn't named is 0.
-        """
-
     @property
     def operators(self) -> tuple[OperatorSample, ...]:
         """By number."""
@@ -850,23 +840,8 @@ class Sample:
         """Scheduler threads that aren't suspended."""
 
     @property
-    def threads_idle(self) -> int:
-        """Of these, asleep for want of work."""
-
-    @property
-    def token_wait_seconds(self) -> float: ...
-
-    @property
-    def token_refusals(self) -> int:
-        """Dynamic ports put aside because the token was taken."""
-
-    @property
-    def reschedules(self) -> int:
-        """Pushes that found a full queue."""
-
-    @property
-    def sleeps(self) -> int:
-        """Of these, that had to sleep."""
+    def gil_wait_seconds(self) -> float:
+        """Time that threads waited for the GIL."""
 
     @property
     def engine_cpu_seconds(self) -> float:
@@ -887,10 +862,6 @@ class Sample:
     @property
     def blocked_seconds(self) -> float:
         """Of that, waiting for room in a queue."""
-
-    @property
-    def ticks(self) -> int:
-        """Looks of the profiler."""
 
     @property
     def stuck(self) -> int:

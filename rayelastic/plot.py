@@ -6,6 +6,7 @@ know where the adaptations come from. matplotlib is loaded when the first pictur
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -50,16 +51,16 @@ def plot(adaptations: Iterable[Adaptation | RegionAdaptation], *, title: str = "
         )
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
         from matplotlib.ticker import MaxNLocator
-
-        from rayelastic.picture import Picture
     except ImportError as error:
         raise ConfigError(
             f"pictures need matplotlib: {error}", hint="pip install 'rayelastic[plot]'", code=ErrorCode.MISSING_PACKAGE
         ) from error
     heights = ((2, 1) if regions else ()) + ((2, 1, 1) if passes else ())
-    figure = Picture(figsize=(9, 1 + ROW_INCHES * len(heights)), layout="constrained")
+    figure = Figure(figsize=(9, 1 + ROW_INCHES * len(heights)), layout="constrained")
     FigureCanvasAgg(figure)
+    figure._repr_svg_ = lambda: _svg(figure)  # type: ignore[attr-defined]  # notebooks show it, also without pyplot
     rows: list[Axes] = list(figure.subplots(len(heights), 1, sharex=True, height_ratios=heights))
     if regions:
         _draw_regions(regions, rows[0], rows[1])
@@ -75,6 +76,12 @@ def plot(adaptations: Iterable[Adaptation | RegionAdaptation], *, title: str = "
     if title:
         rows[0].set_title(title, loc="left")
     return figure
+
+
+def _svg(figure: Figure) -> str:
+    drawn = io.StringIO()
+    figure.savefig(drawn, format="svg")
+    return drawn.getvalue()
 
 
 def _draw_regions(passes: Sequence[RegionAdaptation], rates: Axes, replicas: Axes) -> None:

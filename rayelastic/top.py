@@ -6,13 +6,14 @@ first; the rest is counted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rayelastic.plan.plan_text import counted, kind_text, short
 from rayelastic.progress import remarks
 from rayelastic.runtime.values.metrics import Unit
+from rayelastic.runtime.values.period import SHORTEST, job_period
 from rayelastic.runtime.values.status import JobMetrics, JobStatus, OperatorSample, PESample
 from rayelastic.runtime.watch.bottleneck import Bottleneck, find_bottleneck
 from rayelastic.runtime.watch.metric_table import OF_OPERATOR
@@ -94,13 +95,13 @@ def view(job: Job, before: JobMetrics | None) -> View:
     """
     status, now, plan = job.status, job.metrics(), job.plan()
     passes = tuple(job.adaptations(every_pass=True))
-    earlier = {pe.pe: pe for pe in before.pes} if before is not None else {}
+    period = job_period(before, now)
     return View(
         status=status,
         metrics=now,
         plan=plan,
-        rows=tuple(sorted(_rows(earlier, now), key=lambda row: -row.cost)),
-        gil={pe.pe: _grown(earlier.get(pe.pe), pe, "gil_wait_seconds") for pe in now.pes},
+        rows=tuple(sorted(_rows(now, period), key=lambda row: -row.cost)),
+        gil={pe.pe: pe.gil_wait_seconds / max(pe.seconds, SHORTEST) for pe in period.pes},
         bottleneck=find_bottleneck(before, now, plan, passes)
         if before is not None and not status.state.is_final
         else None,
@@ -108,36 +109,19 @@ def view(job: Job, before: JobMetrics | None) -> View:
     )
 
 
-def _rows(earlier: dict[str, PESample], now: JobMetrics) -> list[Row]:
-    costs: dict[tuple[str, str], float] = {}
-    rows = []
-    for pe in now.pes:
-        then = {operator.name: operator for operator in earlier[pe.pe].operators} if pe.pe in earlier else {}
-        seconds = max(pe.seconds - (earlier[pe.pe].seconds if pe.pe in earlier else 0.0), 1e-9)
-        for operator in pe.operators:
-            was = then.get(operator.name, OperatorSample(operator.name, operator.model, 0, 0, 0))
-            costs[pe.pe, operator.name] = operator.cpu_seconds - was.cpu_seconds
-            rows.append(
-                Row(
-                    pe=pe.pe,
-                    operator=operator,
-                    rate_in=(operator.tuples_in - was.tuples_in) / seconds,
-                    rate_out=(operator.tuples_out - was.tuples_out) / seconds,
-                    cost=0.0,
-                    blocked=min(1.0, (operator.blocked_seconds - was.blocked_seconds) / seconds),
-                )
+def _rows(now: JobMetrics, period: JobMetrics) -> Iterator[Row]:
+    whole = sum(one.cpu_seconds for pe in period.pes for one in pe.operators) or 1.0
+    for pe, later in zip(now.pes, period.pes, strict=True):
+        seconds = max(later.seconds, SHORTEST)
+        for operator, since in zip(pe.operators, later.operators, strict=True):
+            yield Row(
+                pe=pe.pe,
+                operator=operator,
+                rate_in=since.tuples_in / seconds,
+                rate_out=since.tuples_out / seconds,
+                cost=since.cpu_seconds / whole,
+                blocked=min(1.0, since.blocked_seconds / seconds),
             )
-    whole = sum(costs.values()) or 1.0
-    return [
-        Row(row.pe, row.operator, row.rate_in, row.rate_out, costs[row.pe, row.operator.name] / whole, row.blocked)
-        for row in rows
-    ]
-
-
-def _grown(before: PESample | None, now: PESample, counter: str) -> float:
-    if before is None or now.seconds <= before.seconds:
-        return 0.0
-    return float(getattr(now, counter) - getattr(before, counter)) / (now.seconds - before.seconds)
 
 
 def picture(seen: View, width: int, height: int) -> RenderableType:

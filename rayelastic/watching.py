@@ -9,7 +9,7 @@ import math
 import sys
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from html import escape
 from typing import Any
 
@@ -17,7 +17,8 @@ from rayelastic.errors import ConfigError, SetupError
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.plan_svg import OperatorNote, plan_svg
 from rayelastic.plan.plan_text import counted, short
-from rayelastic.runtime.values.status import JobMetrics, JobStatus, OperatorSample
+from rayelastic.runtime.values.period import job_period
+from rayelastic.runtime.values.status import JobMetrics, JobStatus
 
 ROWS = 10  # of a result that are shown
 PERIOD = 1.0  # seconds between two pictures
@@ -49,40 +50,27 @@ def job_html(reading: Reading, before: JobMetrics | None = None) -> str:
         before: earlier metrics; `None`: totals instead of rates.
     """
     status, now, plan = reading.status, reading.metrics, reading.plan
-    earlier = {(pe.pe, one.name): one for pe in before.pes for one in pe.operators} if before is not None else {}
-    seconds = now.seconds - before.seconds if before is not None else 0.0
-    costs: dict[str, float] = {}
-    moved: dict[str, float] = {}
-    for pe in now.pes:
-        for one in pe.operators:
-            then = earlier.get((pe.pe, one.name))
-            costs[one.name] = costs.get(one.name, 0.0) + one.cpu_seconds - (then.cpu_seconds if then else 0.0)
-            earlier_tuples = (then.tuples_in or then.tuples_out) if then else 0
-            moved[one.name] = moved.get(one.name, 0.0) + (one.tuples_in or one.tuples_out) - earlier_tuples
-    whole = sum(costs.values()) or 1.0
+    period = job_period(before, now)
+    whole = sum(one.cpu_seconds for pe in period.pes for one in pe.operators) or 1.0
     notes = {}
-    for name, tuples in moved.items():
-        one = now.operator(name)
-        rate = f"{short(tuples / seconds)}/s" if seconds > 0 else short(tuples)
-        late = _latency(one, before)
+    for name in dict.fromkeys(one.name for pe in now.pes for one in pe.operators):
+        one, since = now.operator(name), period.operator(name)
+        tuples = since.tuples_in if one.tuples_in else since.tuples_out
+        rate = short(tuples) if before is None else f"{short(tuples / period.seconds)}/s"
+        late = since.latency_quantile(0.99)
         queued = one.model != "manual" and one.queue_capacity > 0
-        fill = one.queue_fill if queued else None
-        notes[name] = OperatorNote(one.lane, one.model, rate + late, fill, costs[name] / whole)
+        notes[name] = OperatorNote(
+            one.lane,
+            one.model,
+            rate + (f", p99 {late * 1000:.3g} ms" if late is not None else ""),
+            one.queue_fill if queued else None,
+            since.cpu_seconds / whole,
+        )
     heads = {pe.pe: f"{counted(pe.threads, 'thread')}, {pe.rss_bytes / MIB:.0f} MiB" for pe in now.pes}
     failure = f"<p>{escape(status.failure.reason)}</p>" if status.failure is not None else ""
     history = f", {escape(status.history)}" if status.history else ""
     head = f"<b>{escape(reading.name)}</b> {status.state.value}, {now.seconds:.1f} s{history}"
     return f'<div style="overflow:auto">{head}{failure}<br/>{plan_svg(plan, notes, heads)}</div>'
-
-
-def _latency(now: OperatorSample, before: JobMetrics | None) -> str:
-    """Return the 99th percentile of the latency since the picture before, as text."""
-    earlier = [one.latency for pe in before.pes for one in pe.operators if one.name == now.name] if before else []
-    fresh = now.latency
-    for latency in filter(None, earlier):
-        fresh = tuple(marks - then for marks, then in zip(fresh, latency, strict=True))
-    late = replace(now, latency=fresh).latency_quantile(0.99)
-    return f", p99 {late * 1000:.3g} ms" if late is not None else ""
 
 
 def result_html(values: Mapping[str, Any], seconds: float) -> str:

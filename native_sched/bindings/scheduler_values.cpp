@@ -6,7 +6,6 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
-#include <cmath>
 #include <stdexcept>
 #include <utility>
 
@@ -17,7 +16,6 @@ namespace rayelastic::python {
 namespace {
 
 constexpr double seconds(std::uint64_t nanoseconds) noexcept { return static_cast<double>(nanoseconds) * 1e-9; }
-std::uint64_t nanoseconds(double seconds) { return static_cast<std::uint64_t>(std::llround(seconds * 1e9)); }
 
 // A read-only property: a counter of the sample in an object; times are in seconds.
 template <auto counter, typename Object>
@@ -32,27 +30,6 @@ double time(const Object& self) {
 void bind_operator_sample(nb::module_& module) {
   using One = OperatorSample;
   nb::class_<OperatorSampleObject>(module, "OperatorSample", "Counters of one operator since the start; times in seconds.", nb::is_final())
-      .def(
-          "__init__",
-          [](OperatorSampleObject* self, std::string name, const std::string& model, std::uint64_t tuples_in, std::uint64_t tuples_out,
-             double cpu_seconds, double inside_seconds, double waited_seconds, double blocked_seconds, std::size_t queued,
-             std::size_t queue_capacity, bool final) {
-            new (self) OperatorSampleObject{.name = std::move(name),
-                                            .counted = {.tuples_in = tuples_in,
-                                                        .tuples_out = tuples_out,
-                                                        .cpu_ns = nanoseconds(cpu_seconds),
-                                                        .time_ns = nanoseconds(inside_seconds),
-                                                        .waited_ns = nanoseconds(waited_seconds),
-                                                        .blocked_ns = nanoseconds(blocked_seconds),
-                                                        .queued = queued,
-                                                        .queue_capacity = queue_capacity,
-                                                        .model = model_named(model),
-                                                        .final = final}};
-          },
-          nb::arg("name") = "", nb::kw_only(), nb::arg("model") = "manual", nb::arg("tuples_in") = 0, nb::arg("tuples_out") = 0,
-          nb::arg("cpu_seconds") = 0.0, nb::arg("inside_seconds") = 0.0, nb::arg("waited_seconds") = 0.0, nb::arg("blocked_seconds") = 0.0,
-          nb::arg("queued") = 0, nb::arg("queue_capacity") = 0, nb::arg("final") = false,
-          "What loops look at, for those who play a scheduler; what isn't named is 0.")
       .def_ro("name", &OperatorSampleObject::name)
       .def_prop_ro("tuples_in", number<&One::tuples_in, OperatorSampleObject>)
       .def_prop_ro("tuples_out", number<&One::tuples_out, OperatorSampleObject>)
@@ -60,8 +37,8 @@ void bind_operator_sample(nb::module_& module) {
                    "CPU time inside its function, without that of operators downstream.")
       .def_prop_ro("inside_seconds", time<&One::time_ns, OperatorSampleObject>, "Time inside its function, whether it ran or waited.")
       .def_prop_ro("waited_seconds", time<&One::waited_ns, OperatorSampleObject>,
-                   "Of that, time asleep: it waited for something, not for a CPU.")
-      .def_prop_ro("blocked_seconds", time<&One::blocked_ns, OperatorSampleObject>, "Time that threads waited for room for what it gave.")
+                   "Of that, time asleep, waiting for something other than a CPU.")
+      .def_prop_ro("blocked_seconds", time<&One::blocked_ns, OperatorSampleObject>, "Time that threads were blocked on its output.")
       .def_prop_ro("queued", number<&One::queued, OperatorSampleObject>, "Records in its port.")
       .def_prop_ro("queue_capacity", number<&One::queue_capacity, OperatorSampleObject>)
       .def_prop_ro(
@@ -87,42 +64,18 @@ nb::dict columns_of(const SampleObject& self) {
 
 void bind_sample(nb::module_& module) {
   nb::class_<SampleObject>(module, "Sample", "Counters of a scheduler since the start; times in seconds.", nb::is_final())
-      .def(
-          "__init__",
-          [](SampleObject* self, const nb::typed<nb::sequence, OperatorSampleObject>& operators, unsigned thread_count, unsigned stuck,
-             double scheduler_seconds, double idle_seconds, double thread_seconds, double blocked_seconds, double engine_cpu_seconds,
-             double token_wait_seconds) {
-            new (self) SampleObject{.counted = {.thread_count = thread_count,
-                                                .token_wait_ns = nanoseconds(token_wait_seconds),
-                                                .engine_cpu_ns = nanoseconds(engine_cpu_seconds),
-                                                .scheduler_ns = nanoseconds(scheduler_seconds),
-                                                .idle_ns = nanoseconds(idle_seconds),
-                                                .thread_ns = nanoseconds(thread_seconds),
-                                                .blocked_ns = nanoseconds(blocked_seconds),
-                                                .stuck = stuck},
-                                    .operators = nb::tuple(operators)};
-          },
-          nb::arg("operators"), nb::kw_only(), nb::arg("thread_count") = 1, nb::arg("stuck") = 0, nb::arg("scheduler_seconds") = 0.0,
-          nb::arg("idle_seconds") = 0.0, nb::arg("thread_seconds") = 0.0, nb::arg("blocked_seconds") = 0.0,
-          nb::arg("engine_cpu_seconds") = 0.0, nb::arg("token_wait_seconds") = 0.0,
-          "What loops look at, for those who play a scheduler; what isn't named is 0.")
       .def_prop_ro(
           "operators", [](const SampleObject& self) { return self.operators; },
           nb::sig("def operators(self) -> tuple[OperatorSample, ...]"), "By number.")
       .def_prop_ro("columns", columns_of, nb::sig("def columns(self) -> dict[str, bytes]"),
                    "Every counter of operators by its name, float64, an operator after the other; see kOperatorCounters.")
       .def_prop_ro("thread_count", number<&Sample::thread_count, SampleObject>, "Scheduler threads that aren't suspended.")
-      .def_prop_ro("threads_idle", number<&Sample::threads_idle, SampleObject>, "Of these, asleep for want of work.")
-      .def_prop_ro("token_wait_seconds", time<&Sample::token_wait_ns, SampleObject>)
-      .def_prop_ro("token_refusals", number<&Sample::token_refusals, SampleObject>, "Dynamic ports put aside because the token was taken.")
-      .def_prop_ro("reschedules", number<&Sample::reschedules, SampleObject>, "Pushes that found a full queue.")
-      .def_prop_ro("sleeps", number<&Sample::sleeps, SampleObject>, "Of these, that had to sleep.")
+      .def_prop_ro("gil_wait_seconds", time<&Sample::token_wait_ns, SampleObject>, "Time that threads waited for the GIL.")
       .def_prop_ro("engine_cpu_seconds", time<&Sample::engine_cpu_ns, SampleObject>, "CPU time outside of operators.")
       .def_prop_ro("scheduler_seconds", time<&Sample::scheduler_ns, SampleObject>, "Time of scheduler threads that aren't suspended.")
       .def_prop_ro("idle_seconds", time<&Sample::idle_ns, SampleObject>, "Of that, without work.")
       .def_prop_ro("thread_seconds", time<&Sample::thread_ns, SampleObject>, "Time of all engine threads.")
       .def_prop_ro("blocked_seconds", time<&Sample::blocked_ns, SampleObject>, "Of that, waiting for room in a queue.")
-      .def_prop_ro("ticks", number<&Sample::ticks, SampleObject>, "Looks of the profiler.")
       .def_prop_ro("stuck", number<&Sample::stuck, SampleObject>, "Scheduler threads that stay in user code.");
 }
 

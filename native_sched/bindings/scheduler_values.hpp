@@ -1,4 +1,4 @@
-// rayelastic._native.Sample, OperatorSample, InForce, OperatorFailure: what a scheduler says of itself, as values that nobody changes.
+// rayelastic._native.Sample, OperatorSample, InForce, OperatorFailure: the reports of a scheduler, as immutable values.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -18,7 +18,7 @@ namespace nb = nanobind;
 [[nodiscard]] ThreadingModel model_named(const std::string& name);
 [[nodiscard]] const char* name_of(ThreadingModel model) noexcept;
 
-// A Sample as Python sees it: times in seconds, and operators that know their names. Each is made once and shared by whoever looks.
+// A Sample as Python sees it: times in seconds, operators with their names.
 struct SampleObject {
   Sample counted;
   nb::tuple operators;  // of OperatorSampleObject

@@ -150,11 +150,11 @@ def _frame(planned: RegionPlan, box: Box, number: int) -> str:
     )
     pes = ", ".join(dict.fromkeys(pe for pipeline in planned.pipelines for pe in pipeline.pes))
     title = f"{region.name} {kind_text(region)}{shape}; {pes}"
-    said = shortened(title, max(8, int(box.width // 6)))
+    text = shortened(title, max(8, int(box.width // 6)))
     return (
         f'<rect x="{box.x:g}" y="{box.y:g}" width="{box.width:g}" height="{box.height:g}" rx="8" fill="{colour}" '
         f'fill-opacity="0.14" stroke="{colour}"/><g><title>{escape(title)}</title>'
-        f"{_text(box.x + 6, box.y + 12, said, dim=True)}</g>"
+        f"{_text(box.x + 6, box.y + 12, text, dim=True)}</g>"
     )
 
 
@@ -167,9 +167,9 @@ def _line(line: Line) -> str:
 
 def _box(group: Group, box: Box, note: OperatorNote, region: int) -> str:
     x, y = box.x, box.y
-    said = ", ".join(part for part in (note.lane, note.model) if part)
+    text = ", ".join(part for part in (note.lane, note.model) if part)
     lane = note.lane if note.lane in LANES else "unknown"
-    title = ", ".join(part for part in (group.title, said, note.text) if part)
+    title = ", ".join(part for part in (group.title, text, note.text) if part)
     colour = REGIONS[region % len(REGIONS)]
     parts = []
     if len(group.operators) > 1:
@@ -185,7 +185,7 @@ def _box(group: Group, box: Box, note: OperatorNote, region: int) -> str:
         ),
         f'<rect x="{x:g}" y="{y + 3:g}" width="4" height="{box.height - 6:g}" fill="{colour}"/>',
         _text(x + 10, y + 16, shortened(group.title, LETTERS), bold=True),
-        _text(x + 10, y + 30, shortened(said, SMALL), dim=True),
+        _text(x + 10, y + 30, shortened(text, SMALL), dim=True),
         _text(x + 10, y + 44, shortened(note.text, SMALL)),
     ]
     if note.hot > 0:
@@ -212,10 +212,10 @@ def _legend(notes: Iterable[OperatorNote], layout: Layout, height: float) -> Ite
                 f'style="fill:var(--rel-{lane})"/>{_text(x + 15, y, lane, dim=True)}'
             )
             x += 28 + 6.2 * len(lane)
-    said = ["red: share of the cost"] if any(note.hot > 0 for note in shown) else []
-    said += ["slots: queue"] if any(note.fill is not None for note in shown) else []
-    said += ["stripe: region"] + (["dashed: feedback"] if any(line.back for line in layout.lines) else [])
-    yield _text(x, y, "; ".join(said), dim=True)
+    text = ["red: share of the cost"] if any(note.hot > 0 for note in shown) else []
+    text += ["slots: queue"] if any(note.fill is not None for note in shown) else []
+    text += ["stripe: region"] + (["dashed: feedback"] if any(line.back for line in layout.lines) else [])
+    yield _text(x, y, "; ".join(text), dim=True)
 
 
 def _text(x: float, y: float, text: str, *, bold: bool = False, dim: bool = False) -> str:

@@ -104,7 +104,7 @@ def _of_element(done: Adaptation) -> Event:
         kind = EventKind.QUEUES if decision.models else EventKind.THREADS
     whole = max(seen.samples, 1)
     costliest = sorted(seen.operators, key=lambda one: -one.samples)[:SHOWN]
-    told = {
+    facts = {
         "tuples/s, all operators together": f"{seen.throughput:,.0f}",
         "threads": f"{seen.thread_count} of at most {seen.maximum_threads}",
         "threads idle": _share(seen.idle),
@@ -113,24 +113,24 @@ def _of_element(done: Adaptation) -> Event:
         "CPUs used by this PE": f"{seen.cpus_used:.2f} of {seen.cpus}",
         "host busy": _share(seen.host_busy),
     }
-    told |= {f"cost of {one.name}": _share(one.samples / whole) + _queue(one) for one in costliest if one.samples}
+    facts |= {f"cost of {one.name}": _share(one.samples / whole) + _queue(one) for one in costliest if one.samples}
     title = ", ".join(part for part in what if part) or UNCHANGED
     return Event(
-        seen.time, kind, done.pe, title, decision.reason, decision.rule, told, (*on, *off), reasons=_codes(decision)
+        seen.time, kind, done.pe, title, decision.reason, decision.rule, facts, (*on, *off), reasons=_codes(decision)
     )
 
 
 def _of_regions(done: RegionAdaptation) -> Event:
     seen, decision = done.observation, done.decision
     title = decision.title or UNCHANGED
-    told = {"tuples/s from sources": f"{done.throughput:,.0f}", "routing epoch": f"{done.in_force.epoch}"}
+    facts = {"tuples/s from sources": f"{done.throughput:,.0f}", "routing epoch": f"{done.in_force.epoch}"}
     if done.seconds:
-        told["the change took"] = f"{done.seconds:.2f} s"
+        facts["the change took"] = f"{done.seconds:.2f} s"
     kind = EventKind.REPLICAS if done.changed else EventKind.PASS
     detail = f"not done: {done.problem}" if done.problem else ""
     if done.problem == ADVICE:
         kind, title = EventKind.ADVICE, f"advises: {title}"
-    return Event(seen.time, kind, done.pe, title, decision.reason, decision.rule, told, (), detail, _codes(decision))
+    return Event(seen.time, kind, done.pe, title, decision.reason, decision.rule, facts, (), detail, _codes(decision))
 
 
 def _codes(decision: Decision | AdaptationDecision) -> tuple[dict[str, Any], ...]:
@@ -158,11 +158,11 @@ def state_changes(before: JobStatus | None, now: JobStatus, seconds: float) -> I
     for pe in now.pes:
         then = next((one for one in before.pes if one.pe == pe.pe), None) if before is not None else None
         if before is not None and (then is None or then.state is not pe.state):
-            said = f"{pe.pe} is {pe.state.value}" + (f" on {pe.node}" if pe.node and then is None else "")
+            title = f"{pe.pe} is {pe.state.value}" + (f" on {pe.node}" if pe.node and then is None else "")
             if pe.failure is not None:
                 yield _failed(pe.failure, seconds, pe.pe)
             else:
-                yield Event(seconds, EventKind.STATE, pe.pe, said)
+                yield Event(seconds, EventKind.STATE, pe.pe, title)
     if before is None or before.state is not now.state:
         if now.failure is not None:
             yield _failed(now.failure, seconds, "job")
@@ -210,10 +210,10 @@ def _checkpoints(before: CheckpointCounters, now: CheckpointCounters, seconds: f
 
 
 def _failed(failure: Failure, seconds: float, where: str) -> Event:
-    told = {"tuple": failure.failing_tuple} if failure.failing_tuple is not None else {}
+    facts = {"tuple": failure.failing_tuple} if failure.failing_tuple is not None else {}
     operators = (failure.operator,) if failure.operator is not None else ()
     title = f"{where} failed" + (f" in {failure.operator}" if failure.operator else "")
-    return Event(seconds, EventKind.FAILURE, where, title, failure.reason, "", told, operators, failure.traceback)
+    return Event(seconds, EventKind.FAILURE, where, title, failure.reason, "", facts, operators, failure.traceback)
 
 
 def moved(
@@ -229,10 +229,10 @@ def moved(
         if name not in then or then[name].replicas == planned.replicas:
             continue
         was, is_now = counts_then.get(name), counts.get(name)
-        told = {"routing epoch": f"{old.epoch} → {new.epoch}"}
+        facts = {"routing epoch": f"{old.epoch} → {new.epoch}"}
         if is_now is not None:
-            told["keys moved"] = f"{is_now.moved_keys - (was.moved_keys if was else 0):,}"
-            told["bytes moved"] = f"{is_now.moved_bytes - (was.moved_bytes if was else 0):,}"
-            told["longest wait of a moving key"] = f"{is_now.longest_hold * 1000:.0f} ms"
+            facts["keys moved"] = f"{is_now.moved_keys - (was.moved_keys if was else 0):,}"
+            facts["bytes moved"] = f"{is_now.moved_bytes - (was.moved_bytes if was else 0):,}"
+            facts["longest wait of a moving key"] = f"{is_now.longest_hold * 1000:.0f} ms"
         title = f"{name}: {then[name].replicas} → {counted(planned.replicas, 'replica')}"
-        yield Event(seconds, EventKind.REPLICAS, name, title, "", "", told, planned.region.operators)
+        yield Event(seconds, EventKind.REPLICAS, name, title, "", "", facts, planned.region.operators)

@@ -6,7 +6,7 @@ who keeps it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from rayelastic.graph.spec.ports import operator_of
 from rayelastic.runtime.values.operator_table import NUMBERS, OperatorTable
+from rayelastic.runtime.values.period import SHORTEST, job_period
 from rayelastic.runtime.values.status import latency_bound
 from rayelastic.runtime.watch.metric_table import OF_OPERATOR
 
@@ -26,11 +27,11 @@ if TYPE_CHECKING:
 __all__ = ["COLUMNS", "SERIES", "Frame", "Rows", "frame_between", "replica_series"]
 
 COUNTED = tuple(metric for metric in OF_OPERATOR if metric.page)  # of an operator, summed over all PEs that host it
-SUMMED = tuple(metric.field for metric in COUNTED if metric.field in (NUMBERS.names or ()))
+SUMMED = tuple(metric.source for metric in COUNTED if metric.source in (NUMBERS.names or ()))
 # Rates in tuples/s; shares 0..1 of the PE where they are highest. The watermark, in seconds since 1970, is the sum of
 # two columns, because float32 is too coarse; -inf: there is none.
 COLUMNS = (
-    *(metric.field for metric in COUNTED),
+    *(metric.source for metric in COUNTED),
     "rate_in", "rate_out", "busy", "waited", "blocked", "cost", "fill", "p99", "model", "hosts",
     "watermark", "watermark_rest",
 )  # fmt: skip
@@ -40,7 +41,6 @@ SERIES = (
 )  # fmt: skip
 AT = {name: number for number, name in enumerate(COLUMNS)}
 RATED = ("tuples_in", "tuples_out", "inside_seconds", "waited_seconds", "blocked_seconds", "cpu_seconds")
-SHORTEST = 1e-9  # seconds between two readings
 MOST_KNOWN = 256  # lists of operators whose rows are kept: those of as many PEs
 
 
@@ -100,10 +100,12 @@ def frame_between(before: JobMetrics | None, now: JobMetrics, plan: ExecPlan, ro
         rows: of its operators.
     """
     table = np.zeros((len(rows.operators), len(COLUMNS)), dtype=np.float64)
-    earlier = {pe.pe: pe for pe in before.pes} if before is not None else {}
+    period = job_period(before, now) if before is not None else None
     marks: list[tuple[int, ...]] = []
     for pe in now.pes:
-        _add(table, rows, earlier.get(pe.pe), pe, marks)
+        _add(table, rows, pe)
+    for since in period.pes if period is not None else ():
+        marks += _add_rates(table, rows, since)
     table[:, AT["watermark"] :] = _halves(now, rows)
     cost = table[:, AT["cost"]].sum()
     cpu = float(cost)
@@ -122,8 +124,8 @@ def frame_between(before: JobMetrics | None, now: JobMetrics, plan: ExecPlan, ro
         "to_move": float(sum(one.to_move for one in now.regions.values())) if now.regions else None,
         "held": float(sum(one.held for one in now.regions.values())) if now.regions else None,
     }
-    pes = tuple(_of_pe(earlier.get(pe.pe), pe) for pe in now.pes)
-    links = tuple(one for pe in now.pes for one in _links(earlier.get(pe.pe), pe))
+    pes = tuple(_of_pe(pe, period is not None) for pe in (period or now).pes)
+    links = tuple(one for pe in period.pes for one in _links(pe)) if period is not None else ()
     moves = tuple({"region": name} | asdict(counted) for name, counted in now.regions.items())
     return Frame(now.seconds, table.astype(np.float32), series, pes, links, moves)
 
@@ -134,46 +136,43 @@ def replica_series(plan: ExecPlan) -> dict[str, float | None]:
     return {"replicas": float(max(replicas)) if replicas else None}
 
 
-def _add(
-    table: NDArray[np.float64],
-    all_rows: Rows,
-    before: PESample | None,
-    now: PESample,
-    marks: list[tuple[int, ...]],
-) -> None:
-    """Add one PE to the table."""
+def _add(table: NDArray[np.float64], rows_of_job: Rows, now: PESample) -> None:
+    """Add the current values of one PE to the table."""
     counted = OperatorTable.of(now.operators)
-    then = OperatorTable.of(before.operators) if before is not None else None
-    rows = all_rows.of(counted.names)
+    rows = rows_of_job.of(counted.names)
     known = rows >= 0
     rows, value = rows[known], counted.numbers[known]
-    seconds = now.seconds - before.seconds if before is not None else 0.0
-    was = then.ordered(counted.names)[known] if then is not None and seconds > 0 else value
-    rate = {name: ((value[name] - was[name]) / max(seconds, SHORTEST)).clip(min=0) for name in RATED}
-    table[rows, AT["rate_in"]] += rate["tuples_in"]
-    table[rows, AT["rate_out"]] += rate["tuples_out"]
-    inside, waited = rate["inside_seconds"], rate["waited_seconds"]
-    shares = {"busy": inside - waited, "waited": waited, "blocked": rate["blocked_seconds"]}
-    for name, share in shares.items():
-        table[rows, AT[name]] = np.maximum(table[rows, AT[name]], share.clip(0, 1))
-    table[rows, AT["cost"]] += rate["cpu_seconds"]
     fill = np.minimum(1.0, value["queued"] / np.maximum(value["queue_capacity"], 1)) * (value["queue_capacity"] > 0)
     table[rows, AT["fill"]] = np.maximum(table[rows, AT["fill"]], fill)
     table[rows, AT["hosts"]] += 1
     for name in SUMMED:
         table[rows, AT[name]] += value[name]
     table[rows, AT["model"]] = value["model"]
-    earlier = {then.names[row]: fields for row, fields in then.more.items()} if then is not None else {}
     for row, fields in counted.more.items():
-        if (place := all_rows.places.get(counted.names[row])) is None:
-            continue
-        table[place, AT["dropped"]] += sum(fields.get("dropped", {}).values())
-        latency, late = fields.get("latency", ()), earlier.get(counted.names[row], {}).get("latency", ())
-        if latency != late:
-            fresh = tuple(a - b for a, b in zip(latency, late or (0,) * len(latency), strict=True))
-            marks.append(fresh)
-            found = _quantile([fresh], 0.99)
-            table[place, AT["p99"]] = max(table[place, AT["p99"]], found or 0.0)
+        if (place := rows_of_job.places.get(counted.names[row])) is not None:
+            table[place, AT["dropped"]] += sum(fields.get("dropped", {}).values())
+
+
+def _add_rates(table: NDArray[np.float64], rows_of_job: Rows, period: PESample) -> list[tuple[int, ...]]:
+    """Add the rates and shares of one PE to the table; return the latency marks of its sinks."""
+    counted, seconds = OperatorTable.of(period.operators), max(period.seconds, SHORTEST)
+    rows = rows_of_job.of(counted.names)
+    known = rows >= 0
+    rows, rate = rows[known], {name: counted.numbers[name][known] / seconds for name in RATED}
+    table[rows, AT["rate_in"]] += rate["tuples_in"]
+    table[rows, AT["rate_out"]] += rate["tuples_out"]
+    table[rows, AT["cost"]] += rate["cpu_seconds"]
+    inside, waited = rate["inside_seconds"], rate["waited_seconds"]
+    shares = {"busy": inside - waited, "waited": waited, "blocked": rate["blocked_seconds"]}
+    for name, share in shares.items():
+        table[rows, AT[name]] = np.maximum(table[rows, AT[name]], share.clip(0, 1))
+    marks = []
+    for row, fields in counted.more.items():
+        place, latency = rows_of_job.places.get(counted.names[row]), fields.get("latency", ())
+        if place is not None and any(latency):
+            marks.append(latency)
+            table[place, AT["p99"]] = max(table[place, AT["p99"]], _quantile([latency], 0.99) or 0.0)
+    return marks
 
 
 def _halves(now: JobMetrics, rows: Rows) -> NDArray[np.float64]:
@@ -199,33 +198,18 @@ def _quantile(marks: list[tuple[int, ...]], quantile: float) -> float | None:
     return None
 
 
-def _of_pe(before: PESample | None, now: PESample) -> dict[str, Any]:
-    seconds = now.seconds - before.seconds if before is not None else 0.0
-    gil = (now.gil_wait_seconds - before.gil_wait_seconds) / seconds if before is not None and seconds > 0 else 0.0
-    return {
-        "pe": now.pe,
-        "threads": now.threads,
-        "stuck": now.threads_stuck,
-        "rss": now.rss_bytes,
-        "gil": round(gil, 3),
-    }
+def _of_pe(now: PESample, is_period: bool) -> dict[str, Any]:
+    gil = round(now.gil_wait_seconds / max(now.seconds, SHORTEST), 3) if is_period else 0.0
+    return {"pe": now.pe, "threads": now.threads, "stuck": now.threads_stuck, "rss": now.rss_bytes, "gil": gil}
 
 
-def _links(before: PESample | None, now: PESample) -> list[dict[str, Any]]:
-    seconds = now.seconds - before.seconds if before is not None else 0.0
-    if before is None or seconds <= 0:
-        return []
-    found = []
-    for name, counters in now.links.items():
-        then = before.links.get(name)
-        if then is not None:
-            found.append(
-                {
-                    "link": name,
-                    "pe": now.pe,
-                    "sent": round((counters["bytes_sent"] - then["bytes_sent"]) / seconds),
-                    "received": round((counters["bytes_received"] - then["bytes_received"]) / seconds),
-                    "blocked": round((counters["blocked_seconds"] - then["blocked_seconds"]) / seconds, 3),
-                }
-            )
-    return found
+def _links(period: PESample) -> Iterator[dict[str, Any]]:
+    seconds = max(period.seconds, SHORTEST)
+    for name, counters in period.links.items():
+        yield {
+            "link": name,
+            "pe": period.pe,
+            "sent": round(counters["bytes_sent"] / seconds),
+            "received": round(counters["bytes_received"] / seconds),
+            "blocked": round(counters["blocked_seconds"] / seconds, 3),
+        }

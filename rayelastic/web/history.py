@@ -91,7 +91,7 @@ class History:
             for values in self._series.values():
                 del values[: LONGEST_SERIES // 2 : 2]
 
-    def tell(self, events: Iterable[Event]) -> None:
+    def add_events(self, events: Iterable[Event]) -> None:
         """Keep events. If there are too many, drop passes and checkpoints first, then decisions, the oldest first."""
         for event in events:
             self._events.append((self.event_count, event))
@@ -131,7 +131,7 @@ class History:
         row = self.places[operator]
         columns = {name: COLUMNS.index(name) for name in OPERATOR_SERIES}
         series = {name: [round(float(one.operators[row, at]), 4) for one in frames] for name, at in columns.items()}
-        return {"seconds": [_told(one.seconds) for one in frames], **series}
+        return {"seconds": [_rounded(one.seconds) for one in frames], **series}
 
     def frame_at(self, seconds: float | None) -> Frame | None:
         """Return the frame nearest to a time; None: the last one. Return None if there is none yet."""
@@ -145,15 +145,15 @@ class History:
 
     def series(self, behind: float = -1.0) -> dict[str, Any]:
         """Return all points after a time: times in seconds, and the values of each series."""
-        first = bisect_right(self._times, behind, key=_told)
+        first = bisect_right(self._times, behind, key=_rounded)
         return {
-            "seconds": [_told(t) for t in self._times[first:]],
+            "seconds": [_rounded(t) for t in self._times[first:]],
             **{name: values[first:] for name, values in self._series.items()},
         }
 
-    def said(self, frame: Frame | None) -> dict[str, Any]:
+    def report(self, frame: Frame | None) -> dict[str, Any]:
         """Return what is known of the job now, with what a frame has beside its table, as JSON values."""
-        said: dict[str, Any] = {
+        report: dict[str, Any] = {
             "state": self.state,
             "over": self.over,
             "started": self.started,
@@ -164,18 +164,18 @@ class History:
             "events": self.event_count,
         }
         if frame is not None:
-            said |= {
-                "seconds": _told(frame.seconds),
+            report |= {
+                "seconds": _rounded(frame.seconds),
                 "series": {name: None if value is None else round(value, 6) for name, value in frame.series.items()},
                 "pes": list(frame.pes),
                 "links": list(frame.links),
                 "regions": list(frame.regions),
             }
             if not (self.over and frame is self._frames[-1]):
-                said["verdict"] = frame.verdict
-        return said
+                report["verdict"] = frame.verdict
+        return report
 
 
-def _told(seconds: float) -> float:
+def _rounded(seconds: float) -> float:
     """Round a time for browsers."""
     return round(seconds, 2)

@@ -62,7 +62,7 @@ def story(paths: Sequence[Path]) -> History:
         else:
             last[done.pe] = done.observation
             history.add(_frame(done.observation.time, last, history))
-        history.tell([event_of(done)])
+        history.add_events([event_of(done)])
     return history
 
 
@@ -70,16 +70,16 @@ def _plan(name: str, elements: Sequence[tuple[Setting, tuple[Adaptation, ...]]])
     """Return a plan from the journals: a region for each PE, and the edges that they name."""
     regions: list[RegionPlan] = []
     edges: dict[tuple[str, str], None] = {}
-    told: set[str] = set()
+    placed: set[str] = set()
     for number, (setting, passes) in enumerate(elements):
-        own = tuple(name for name in setting.upstream if name not in told)
-        told.update(own)
+        own = tuple(name for name in setting.upstream if name not in placed)
+        placed.update(own)
         pe = passes[0].pe if passes else f"pe{number}"
         if own:
             region = Region(f"r{number}", RegionKind.PIPELINE, own)
             regions.append(RegionPlan(region, (Pipeline(own, (pe,)),)))
         edges |= {(origin, target): None for target, feeding in setting.upstream.items() for origin in feeding}
-    known = tuple((a, b) for a, b in edges if a.partition("/")[0] in told and b.partition("/")[0] in told)
+    known = tuple((a, b) for a, b in edges if a.partition("/")[0] in placed and b.partition("/")[0] in placed)
     return ExecPlan(name, tuple(regions), known)
 
 

@@ -103,7 +103,7 @@ class Page:
         served = PageApp(self.access, visitors, jobs, histories, catalogue)
         self._loop, self._ended = asyncio.get_running_loop(), asyncio.Event()
         self._loop.set_exception_handler(
-            lambda _, said: QUIET.warning("%s: %s", said["message"], said.get("exception"))
+            lambda _, context: QUIET.warning("%s: %s", context["message"], context.get("exception"))
         )
         runner = web.AppRunner(served.made(), access_log=None, shutdown_timeout=1.0, logger=QUIET)
         await runner.setup()

@@ -83,13 +83,13 @@ class Sampler:
         if before is not None:
             events += moved((before.plan, before.metrics.regions), (now.plan, now.metrics.regions), seconds)
         events += state_changes(before.status if before is not None else None, now.status, seconds)
-        history.tell(events)
+        history.add_events(events)
         history.set_plan(now.plan, seconds)
         if history.started is None:
             history.started = round(now.at - seconds, 2)
         self.over = history.over = now.status.state.is_final
         history.state = now.status.state.value
-        history.status = _told(now.status)
+        history.status = _status_values(now.status)
         failure = now.status.failure
         if failure is not None:
             history.failure = {
@@ -137,7 +137,7 @@ class Sampler:
             "traceback": "",
         }
         at = self._before.metrics.seconds if self._before is not None else 0.0
-        self.history.tell([Event(at, EventKind.FAILURE, "job", "the job doesn't answer any more", f"{error}")])
+        self.history.add_events([Event(at, EventKind.FAILURE, "job", "the job doesn't answer any more", f"{error}")])
 
 
 def _verdict(found: Bottleneck) -> dict[str, Any]:
@@ -157,7 +157,7 @@ def _verdict(found: Bottleneck) -> dict[str, Any]:
     return {"code": "keeps_up" if found.keeps_up else "no_bottleneck", **busiest}
 
 
-def _told(status: JobStatus) -> dict[str, Any]:
+def _status_values(status: JobStatus) -> dict[str, Any]:
     """Return what the web UI shows of a status beside its state and failure."""
     counted = status.checkpoints
     return {

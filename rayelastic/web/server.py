@@ -86,7 +86,7 @@ class PageApp:
                     web.get(view + "/api/about", self._about),
                     web.get(view + "/api/jobs", self._list),
                     web.get(view + PATH + "{rest:.*}", self._ray),
-                    web.get(view + "/api/jobs/{job}/story", self._told),
+                    web.get(view + "/api/jobs/{job}/story", self._answer_story),
                     web.get(view + "/api/jobs/{job}/graph", self._graph),
                     web.get(view + "/api/jobs/{job}/frame", self._frame),
                     web.get(view + "/api/jobs/{job}/operator", self._operator),
@@ -223,8 +223,8 @@ class PageApp:
                 self._listed_at = time.monotonic()
             return self._listed
 
-    async def _told(self, request: web.Request) -> web.StreamResponse:
-        return _json((await self._asked(request)).told())
+    async def _answer_story(self, request: web.Request) -> web.StreamResponse:
+        return _json((await self._asked(request)).opening())
 
     async def _graph(self, request: web.Request) -> web.StreamResponse:
         history = (await self._asked(request)).history
@@ -247,7 +247,7 @@ class PageApp:
         if at is None:
             return web.Response(body=story.updates.whole, content_type="application/json")
         frame = story.history.frame_at(at)
-        text = written(story.history.said(frame), frame.operators if frame is not None else None)
+        text = written(story.history.report(frame), frame.operators if frame is not None else None)
         return web.Response(text=text, content_type="application/json")
 
     async def _events(self, request: web.Request) -> web.StreamResponse:

@@ -49,8 +49,8 @@ class Story:
         self._waiting: set[asyncio.Future[None]] = set()
         self._closed = False
         frame = self.history.frame_at(None)
-        self._told_events = self.history.event_count
-        self.updates = Updates(self.history.said(frame), frame.operators if frame is not None else None)
+        self._published = self.history.event_count
+        self.updates = Updates(self.history.report(frame), frame.operators if frame is not None else None)
 
     @property
     def live(self) -> bool:
@@ -91,7 +91,7 @@ class Story:
         """Return whether the server ends."""
         return self._closed
 
-    def told(self) -> dict[str, Any]:
+    def opening(self) -> dict[str, Any]:
         """Return what a viewer needs before the first frame."""
         return {
             "name": self.name,
@@ -101,7 +101,7 @@ class Story:
             "started": self.history.started,
             "sources": list(self.history.rows.sources),
             "columns": list(COLUMNS),
-            "counted": [{"name": one.field, "title": one.page, "unit": one.unit.value} for one in COUNTED],
+            "counted": [{"name": one.source, "title": one.page, "unit": one.unit.value} for one in COUNTED],
             "series": self.history.series(),
             "events": self.history.events_from(0),
         }
@@ -130,16 +130,16 @@ class Story:
         frame = self.history.frame_at(None)
         seconds = frame.seconds if frame is not None else 0.0
         reason = f"not done: {problem}" if problem else "done"
-        self.history.tell([Event(seconds, EventKind.ACTION, "job", asked.text, reason, "", {"asked by": who})])
+        self.history.add_events([Event(seconds, EventKind.ACTION, "job", asked.text, reason, "", {"asked by": who})])
         self._publish()
         return {"done": not problem, "text": asked.text, "problem": problem}
 
     def _publish(self) -> None:
         frame, news = self.history.frame_at(None), {}
-        if self.history.event_count > self._told_events:
-            news["told"] = self.history.events_from(self._told_events)
-            self._told_events = self.history.event_count
-        self.updates.take(self.history.said(frame), frame.operators if frame is not None else None, **news)
+        if self.history.event_count > self._published:
+            news["new_events"] = self.history.events_from(self._published)
+            self._published = self.history.event_count
+        self.updates.take(self.history.report(frame), frame.operators if frame is not None else None, **news)
         self._wake()
 
     def _wake(self) -> None:

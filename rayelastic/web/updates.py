@@ -22,24 +22,24 @@ __all__ = ["Updates", "written"]
 MOST_ROWS = 0.7  # share of a table's rows up to which those that changed are sent with their numbers
 
 
-def written(said: Mapping[str, Any], table: NDArray[np.float32] | None) -> str:
+def written(report: Mapping[str, Any], table: NDArray[np.float32] | None) -> str:
     """Write a state as JSON.
 
     Args:
-        said: JSON values by name.
+        report: JSON values by name.
         table: a row an operator, with COLUMNS; goes in as 'operators', base64 of little-endian float32, row by row.
     """
     if table is None:
-        return json.dumps(said)
+        return json.dumps(report)
     # put together as text: base64 needs no escapes, and a large table is most of it
-    return f'{json.dumps(said)[:-1]}, "columns": {len(COLUMNS)}, "operators": "{_base64(table)}"}}'
+    return f'{json.dumps(report)[:-1]}, "columns": {len(COLUMNS)}, "operators": "{_base64(table)}"}}'
 
 
 class Updates:
     """The states of one job, each with a number, one higher than that of the state before.
 
     Args:
-        said: the first one: JSON values by name.
+        report: the first one: JSON values by name.
         table: its table of operators; None: there is none yet.
 
     >>> updates = Updates({"state": "created", "epoch": 0})
@@ -48,32 +48,34 @@ class Updates:
     (b'{"after": 0, "number": 1, "state": "running"}', b'{"state": "running", "epoch": 0, "number": 1}')
     """
 
-    def __init__(self, said: Mapping[str, Any], table: NDArray[np.float32] | None = None) -> None:
+    def __init__(self, report: Mapping[str, Any], table: NDArray[np.float32] | None = None) -> None:
         self.number = 0
-        self._said = dict(said)
+        self._report = dict(report)
         self._table = table
         self._change = b""
         self._whole: bytes | None = None  # written when somebody needs it
 
-    def take(self, said: Mapping[str, Any], table: NDArray[np.float32] | None, **news: Any) -> None:
+    def take(self, report: Mapping[str, Any], table: NDArray[np.float32] | None, **news: Any) -> None:
         """Take the next state.
 
         Args:
-            said: all of it, under the names of the first one.
+            report: all of it, under the names of the first one.
             table: of operators, with as many rows as the one before.
             news: what goes out with this change alone, such as events.
         """
-        changed = {name: value for name, value in said.items() if name not in self._said or self._said[name] != value}
+        changed = {
+            name: value for name, value in report.items() if name not in self._report or self._report[name] != value
+        }
         head = {"after": self.number, "number": self.number + 1, **changed, **news}
         self._change = _changed(head, self._table, table).encode()
-        self._said, self._table, self._whole = dict(said), table, None
+        self._report, self._table, self._whole = dict(report), table, None
         self.number += 1
 
     @property
     def whole(self) -> bytes:
         """Return the whole state of now."""
         if self._whole is None:
-            self._whole = written({**self._said, "number": self.number}, self._table).encode()
+            self._whole = written({**self._report, "number": self.number}, self._table).encode()
         return self._whole
 
     def since(self, number: int | None) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from rayelastic import _native
 from rayelastic.plan.settings.elasticity import Algorithm
@@ -11,6 +12,7 @@ from rayelastic.policy.element.observation import Observation
 from rayelastic.runtime.loops.adaptation_loop import AdaptationLoop, LoopSettings
 from rayelastic.runtime.loops.periodic_loop import Still
 from rayelastic.runtime.values.adaptation import Journal, Setting
+from tests.native_samples import native_sample
 
 SETTINGS = LoopSettings("pe0", {"in": 0}, frozenset({"in"}), frozenset(), 1e-4, 1, 2, 2)
 
@@ -25,11 +27,11 @@ class Script:
         self.forgot: list[int] = []
         self.loop = AdaptationLoop(self, self, SETTINGS, Journal(Setting(Algorithm.MULTI_LEVEL, {}, 1.0)))
 
-    def sample(self) -> _native.Sample:
+    def sample(self) -> Any:
         if self.periods >= 0:
             self._actions[self.periods](self.loop)
         self.periods += 1
-        return _native.Sample([_native.OperatorSample(model="manual")], thread_count=1)
+        return native_sample({})
 
     def apply(self, thread_count: int, models: object = None) -> _native.InForce:
         raise AssertionError((thread_count, models))

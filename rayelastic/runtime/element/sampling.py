@@ -111,7 +111,7 @@ class ElementSampling:
             pe=self._pe,
             seconds=seconds,
             threads=native.thread_count,
-            gil_wait_seconds=native.token_wait_seconds,
+            gil_wait_seconds=native.gil_wait_seconds,
             operators=OperatorTable(self._names, self._lanes, numbers, more),
             links=links,
             port=port,

@@ -146,7 +146,7 @@ def observe(
         system_samples=round((after.engine_cpu_seconds - before.engine_cpu_seconds) * PROFILER_RATE),
         idle=min(1.0, (after.idle_seconds - before.idle_seconds) / scheduler_time),
         blocked=min(1.0, (after.blocked_seconds - before.blocked_seconds) / thread_time),
-        token_wait=min(1.0, (after.token_wait_seconds - before.token_wait_seconds) / thread_time),
+        token_wait=min(1.0, (after.gil_wait_seconds - before.gil_wait_seconds) / thread_time),
         source_wait=_source_wait(settings, before.operators, after.operators, seconds),
         cpu_count=cpus,
         own_cpu=cpu.own + sleeping,

@@ -18,11 +18,11 @@ from rayelastic.plan.node_placement import Node
 from rayelastic.plan.regions import Region, RegionKind
 from rayelastic.policy.regions.observation import PipelineObservation, PlanObservation, RegionObservation
 from rayelastic.runtime.values.hot_key import HotKey, hot_keys_of
-from rayelastic.runtime.values.status import OperatorSample, PESample
+from rayelastic.runtime.values.period import SHORTEST, pe_period
+from rayelastic.runtime.values.status import PESample
 
 __all__ = ["observe_regions"]
 
-SHORTEST = 1e-9  # seconds
 SPARE = 0.1  # of its time that an unblocked source waits in its function; less may be noise
 MOST_OVERHEAD = 2.0  # times the operators' CPU time: more is wake-ups and timers, which don't grow with the load
 
@@ -63,16 +63,17 @@ def observe_regions(
         adapted: Whether the last requested plan is in force.
         cost: The cost of the last change, in seconds of throughput.
     """
-    gone = {pe: _gone(before.get(pe), sample) for pe, sample in after.items()}
+    periods = {pe: pe_period(before.get(pe), sample) for pe, sample in after.items()}
+    gone = {pe: _gone(period) for pe, period in periods.items()}
     sources = {p.region.operators[0] for p in plan.regions if p.region.kind is RegionKind.SOURCE}
     stretches = {pe: _stretch(here, sources) for pe, here in gone.items()}
-    factors = {pe: _factor(before.get(pe), sample) for pe, sample in after.items()}
-    periods = [s.seconds - (before[pe].seconds if pe in before else 0.0) for pe, s in after.items()]
+    factors = {pe: _factor(period) for pe, period in periods.items()}
+    marks = [one.latency for period in periods.values() for one in period.operators]
     hot = hot_keys_of(sample.hot_keys for sample in after.values())
     settled = all(pe in before and _same_shape(before[pe], sample) for pe, sample in after.items())
     return PlanObservation(
         time=at,
-        period=max(periods, default=0.0),
+        period=max((period.seconds for period in periods.values()), default=0.0),
         plan=plan,
         regions=tuple(
             _region(planned, gone, factors, stretches, hot.get(planned.region.name)) for planned in plan.regions
@@ -82,49 +83,30 @@ def observe_regions(
         adapted=adapted,
         cost=cost,
         waits_for_cpus=max((_waits_for_cpus(here, sources) for here in gone.values()), default=0.0),
-        latencies=_latencies(before, after),
+        latencies=tuple(map(sum, zip_longest(*marks, fillvalue=0))),
     )
 
 
-def _latencies(before: Samples, after: Samples) -> tuple[int, ...]:
-    """Return the marks that reached sinks in the period."""
-    then = {(pe, o.name): o.latency for pe, sample in before.items() for o in sample.operators if o.latency}
-    gone = [
-        [now - was for now, was in zip_longest(o.latency, then.get((pe, o.name), ()), fillvalue=0)]
-        for pe, sample in after.items()
-        for o in sample.operators
-        if o.latency
-    ]
-    return tuple(sum(counts) for counts in zip_longest(*gone, fillvalue=0))
-
-
-def _gone(before: PESample | None, after: PESample) -> dict[str, _Gone]:
-    seconds = max(after.seconds - (before.seconds if before is not None else 0.0), SHORTEST)
-    then = {sample.name: sample for sample in before.operators} if before is not None else {}
-
-    def since(now: OperatorSample) -> _Gone:
-        was = then.get(now.name) or OperatorSample(now.name, now.model, 0, 0, 0)
-        return _Gone(
-            cpu=(now.cpu_seconds - was.cpu_seconds) / seconds,
-            inside=(now.inside_seconds - was.inside_seconds) / seconds,
-            waited=(now.waited_seconds - was.waited_seconds) / seconds,
-            blocked=(now.blocked_seconds - was.blocked_seconds) / seconds,
-            taken=(now.tuples_in - was.tuples_in) / seconds,
-            given=(now.tuples_out - was.tuples_out) / seconds,
-            fill=now.queue_fill,
+def _gone(period: PESample) -> dict[str, _Gone]:
+    seconds = max(period.seconds, SHORTEST)
+    return {
+        one.name: _Gone(
+            cpu=one.cpu_seconds / seconds,
+            inside=one.inside_seconds / seconds,
+            waited=one.waited_seconds / seconds,
+            blocked=one.blocked_seconds / seconds,
+            taken=one.tuples_in / seconds,
+            given=one.tuples_out / seconds,
+            fill=one.queue_fill,
         )
+        for one in period.operators
+    }
 
-    return {sample.name: since(sample) for sample in after.operators}
 
-
-def _factor(before: PESample | None, after: PESample) -> float:
+def _factor(period: PESample) -> float:
     """Return the CPU time of an element for each second in its operators."""
-    inside = sum(sample.cpu_seconds for sample in after.operators)
-    total = after.cpu_seconds
-    if before is not None:
-        inside -= sum(sample.cpu_seconds for sample in before.operators)
-        total -= before.cpu_seconds
-    return min(max(1.0, total / inside), MOST_OVERHEAD) if inside > 0 else 1.0
+    inside = sum(sample.cpu_seconds for sample in period.operators)
+    return min(max(1.0, period.cpu_seconds / inside), MOST_OVERHEAD) if inside > 0 else 1.0
 
 
 def _stretch(gone: Mapping[str, _Gone], sources: set[str]) -> float:

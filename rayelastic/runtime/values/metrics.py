@@ -87,11 +87,11 @@ class Metric:
 
     Args:
         scope: What it describes.
-        field: The attribute, or native counter, with its value.
+        source: The attribute, or native counter, with its value.
         text: Its description, with its unit.
         kind: Counter or gauge.
         unit: Its unit.
-        short: Its name behind the scope; empty: `field`.
+        short: Its name behind the scope; empty: `source`.
         more: Labels besides those of its scope.
         top: The heading of its column in `rayelastic top`; empty: none.
         page: Its name in the web UI's panel of an operator; empty: it isn't there.
@@ -104,7 +104,7 @@ class Metric:
     """
 
     scope: Scope
-    field: str
+    source: str
     text: str
     kind: Kind = Kind.COUNTER
     unit: Unit = Unit.COUNT
@@ -115,11 +115,12 @@ class Metric:
     panels: tuple[Panel, ...] = ()
     alerts: tuple[Alert, ...] = ()
 
-    @property
-    def name(self) -> str:
-        """Its name in Prometheus; Ray adds `ray_` in front."""
+    name: str = field(init=False)  # in Prometheus; Ray adds `ray_` in front
+
+    def __post_init__(self) -> None:
         total = "_total" if self.kind is Kind.COUNTER else ""
-        return f"rayelastic_{self.scope.name.lower()}_{self.short or self.field}{total}"
+        name = f"rayelastic_{self.scope.name.lower()}_{self.short or self.source}{total}"
+        object.__setattr__(self, "name", name)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -128,7 +129,7 @@ class Metric:
 
     def of(self, sample: object) -> Any:
         """Return its value in a sample; of several by reason, their sum."""
-        value = getattr(sample, self.field)
+        value = getattr(sample, self.source)
         return sum(value.values()) if isinstance(value, Mapping) else value
 
 

@@ -320,12 +320,12 @@ class JobStatus:
         'recovered 2 times, stopped with a savepoint in /saved/1'
         """
         restarts, saved = self.checkpoints.restarts, [one.place for one in self.checkpoints.recent if one.is_savepoint]
-        said = [f"recovered {counted(restarts, 'time')}"] if restarts else []
+        parts = [f"recovered {counted(restarts, 'time')}"] if restarts else []
         if self.savepoint:
-            said.append(f"stopped with a savepoint in {self.savepoint}")
+            parts.append(f"stopped with a savepoint in {self.savepoint}")
         elif saved:
-            said.append(f"last savepoint in {saved[-1]}")
-        return ", ".join(said)
+            parts.append(f"last savepoint in {saved[-1]}")
+        return ", ".join(parts)
 
 
 @dataclass(frozen=True, slots=True)

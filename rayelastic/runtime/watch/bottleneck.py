@@ -19,15 +19,14 @@ from rayelastic.plan.regions import RegionKind
 from rayelastic.reasons import Code, Reason, sentence
 from rayelastic.runtime.values.hot_key import HotKey, hot_keys_of
 from rayelastic.runtime.values.operator_table import OperatorTable
+from rayelastic.runtime.values.period import SHORTEST, job_period
 from rayelastic.runtime.values.region_adaptation import REGIONS
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from rayelastic.plan.exec_plan import ExecPlan, RegionPlan
     from rayelastic.runtime.values.adaptation import Adaptation
     from rayelastic.runtime.values.region_adaptation import RegionAdaptation
-    from rayelastic.runtime.values.status import JobMetrics, OperatorSample, PESample
+    from rayelastic.runtime.values.status import JobMetrics, OperatorSample
 
 __all__ = ["Bottleneck", "Cause", "Thresholds", "find_bottleneck"]
 
@@ -147,11 +146,15 @@ def find_bottleneck(
     """
     limits = thresholds or Thresholds()
     targets = {operator_of(target) for _, target in plan.edges}
-    uses = list(_uses(before, after, targets, limits))
+    period = job_period(before, after)
+    uses = list(_uses(period, targets, limits))
     inner = [use for use in uses if use.sample.name in targets]
-    blocked = max([*(use.blocked for use in uses), *_links_blocked(before, after)], default=0.0)
+    # a link waits for credit: room on the other side
+    links = [one["blocked_seconds"] / max(pe.seconds, SHORTEST) for pe in period.pes for one in pe.links.values()]
+    blocked = max([*(use.blocked for use in uses), *links], default=0.0)
+    gil = max((pe.gil_wait_seconds / max(pe.seconds, SHORTEST) for pe in period.pes), default=0.0)
     hot = hot_keys_of(pe.hot_keys for pe in after.pes)
-    bottleneck = _found(uses, inner, blocked, _token(before, after), limits, plan, adaptations, hot)
+    bottleneck = _found(uses, inner, blocked, gil, limits, plan, adaptations, hot)
     busiest = max(inner, key=lambda use: use.inside, default=None)
     idle = max((use.asleep for use in uses if use not in inner), default=0.0)
     if busiest is None:
@@ -195,27 +198,22 @@ def _found(
     return Bottleneck(name, pe, Cause.INPUT, (reason,), (Code.KEEPS_UP() if keeps_up else Code.SOURCES_FULL_SPEED(),))
 
 
-def _uses(before: JobMetrics, after: JobMetrics, targets: AbstractSet[str], limits: Thresholds) -> Iterator[_Use]:
+def _uses(period: JobMetrics, targets: AbstractSet[str], limits: Thresholds) -> Iterator[_Use]:
     """Yield the activity of operators: of thousands, those that may limit the job, and all replicas of these."""
-    earlier = {pe.pe: pe for pe in before.pes}
-    tables = [OperatorTable.of(pe.operators) for pe in after.pes]
-    where = [(pe, row) for pe, table in zip(after.pes, tables, strict=True) for row in range(len(table))]
+    tables = [OperatorTable.of(pe.operators) for pe in period.pes]
+    where = [(pe, row) for pe, table in zip(period.pes, tables, strict=True) for row in range(len(table))]
     if not where:
         return
     names = [name for table in tables for name in table.names]
     python = np.array([lane == "python" for table in tables for lane in table.lanes])
     inner = np.array([name in targets for name in names])
-    now = np.concatenate([table.numbers for table in tables])
-    then = np.concatenate([_before(earlier.get(pe.pe), table) for pe, table in zip(after.pes, tables, strict=True)])
-    seconds = np.array(
-        [max(pe.seconds - (earlier[pe.pe].seconds if pe.pe in earlier else 0.0), 1e-9) for pe, _ in where]
-    )
+    counted = np.concatenate([table.numbers for table in tables])
+    seconds = np.array([max(pe.seconds, SHORTEST) for pe, _ in where])
     inside, cpu, blocked, asleep = (
-        (now[name] - then[name]) / seconds
-        for name in ("inside_seconds", "cpu_seconds", "blocked_seconds", "waited_seconds")
+        counted[name] / seconds for name in ("inside_seconds", "cpu_seconds", "blocked_seconds", "waited_seconds")
     )
-    room = now["queue_capacity"]
-    busy = (inside >= limits.full) | ((room > 0) & (now["queued"] >= limits.full * room))
+    room = counted["queue_capacity"]
+    busy = (inside >= limits.full) | ((room > 0) & (counted["queued"] >= limits.full * room))
     names_busy = {names[row] for row in np.flatnonzero(busy)}
     wanted = {row for row, name in enumerate(names) if name in names_busy} | {int(blocked.argmax())}
     wanted |= {int(np.where(some, inside, -1.0).argmax()) for some in (inner, ~inner, inner & python)}
@@ -228,23 +226,8 @@ def _uses(before: JobMetrics, after: JobMetrics, targets: AbstractSet[str], limi
             cpu=float(cpu[row]),
             blocked=float(blocked[row]),
             asleep=float(asleep[row]),
-            taken=int(now["tuples_in"][row] - then["tuples_in"][row]),
+            taken=int(counted["tuples_in"][row]),
         )
-
-
-def _before(pe: PESample | None, now: OperatorTable) -> NDArray[np.void]:
-    """Return the counters of an element at the first reading, in the order of the second."""
-    return np.zeros_like(now.numbers) if pe is None else OperatorTable.of(pe.operators).ordered(now.names)
-
-
-def _links_blocked(before: JobMetrics, after: JobMetrics) -> Iterator[float]:
-    """Yield the share of the time that each link waited for credit: room on the other side."""
-    earlier = {pe.pe: pe for pe in before.pes}
-    for pe in after.pes:
-        for link, counters in pe.links.items():
-            if pe.pe in earlier and link in earlier[pe.pe].links:
-                waited = counters["blocked_seconds"] - earlier[pe.pe].links[link]["blocked_seconds"]
-                yield waited / max(pe.seconds - earlier[pe.pe].seconds, 1e-9)
 
 
 def _skewed(uses: Sequence[_Use], limits: Thresholds, plan: ExecPlan, hot: Mapping[str, HotKey]) -> Bottleneck | None:
@@ -279,17 +262,6 @@ def _stall(
     planned = plan.region_of(use.sample.name)
     held = _held(planned, adaptations, hot) if planned.region.kind.is_replicable else ()
     return Bottleneck(use.sample.name, use.pe, Cause.WAITING, reasons, held)
-
-
-def _token(before: JobMetrics, after: JobMetrics) -> float:
-    """Return the seconds per second that threads wait for the GIL, on the PE where they wait most."""
-    earlier = {pe.pe: pe for pe in before.pes}
-    waits = (
-        (pe.gil_wait_seconds - earlier[pe.pe].gil_wait_seconds) / max(pe.seconds - earlier[pe.pe].seconds, 1e-9)
-        for pe in after.pes
-        if pe.pe in earlier
-    )
-    return max(waits, default=0.0)
 
 
 def _hottest(planned: RegionPlan, hot: Mapping[str, HotKey], least: float = 0.0) -> tuple[Reason, ...]:

@@ -38,8 +38,8 @@ def tell(event: str, *, job: str, pe: str = "", level: int = logging.INFO, **fie
         fields: Further values; what JSON can't hold is written as text.
     """
     if _log.isEnabledFor(level):
-        said = {"event": event, "job": job, **({"pe": pe} if pe else {}), **fields}
-        _log.log(level, json.dumps(said, default=str, ensure_ascii=False))
+        record = {"event": event, "job": job, **({"pe": pe} if pe else {}), **fields}
+        _log.log(level, json.dumps(record, default=str, ensure_ascii=False))
 
 
 class _Line(logging.Formatter):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from rayelastic.runtime.values.checkpoint_record import CheckpointCounters
 from rayelastic.runtime.values.hot_key import hot_keys_of
 from rayelastic.runtime.values.metrics import Alert, Kind, Metric, Panel, Scope, Unit, declared
+from rayelastic.runtime.values.period import SHORTEST, job_period
 from rayelastic.runtime.values.region_counters import RegionCounters
 from rayelastic.runtime.values.status import FAILED, OperatorSample, PESample, latency_bound
 
@@ -46,11 +47,11 @@ _OF_REGION = declared(RegionCounters, Scope.REGION)
 _OF_JOB = declared(CheckpointCounters, Scope.JOB)
 
 
-def _link(field: str, text: str, short: str = "", **settings: Any) -> Metric:
-    return Metric(Scope.LINK, field, text, short=short, **settings)
+def _link(source: str, text: str, short: str = "", **settings: Any) -> Metric:
+    return Metric(Scope.LINK, source, text, short=short, **settings)
 
 
-_OF_LINK = (  # `field` is the key of a native counter
+_OF_LINK = (  # `source` is the key of a native counter
     _link("bytes_sent", "Bytes sent over a link.", "sent_bytes", unit=Unit.BYTES, panels=(Panel("Link bytes"),)),
     _link("bytes_received", "Bytes received over a link.", "received_bytes", unit=Unit.BYTES),
     _link("records_sent", "Tuples sent over a link.", "sent_records"),
@@ -69,16 +70,18 @@ _OF_LINK = (  # `field` is the key of a native counter
 )
 
 
-def _gauge(scope: Scope, field: str, text: str, *panels: Panel, **settings: Any) -> Metric:
-    return Metric(scope, field, text, Kind.GAUGE, panels=panels, **settings)
+def _gauge(scope: Scope, source: str, text: str, *panels: Panel, **settings: Any) -> Metric:
+    return Metric(scope, source, text, Kind.GAUGE, panels=panels, **settings)
 
 
 _QUANTILE = "histogram_quantile({}, sum by (rel_job, operator, le) (rate({{}}[1m])))"
-_RATE = _gauge(Scope.OPERATOR, "rate", "Tuples a second received since the previous reading; of a source: emitted.")
+_RATE = _gauge(
+    Scope.OPERATOR, "rate", "Tuples a second received since the previous reading, or the start; of a source: emitted."
+)
 _COST_SHARE = _gauge(
     Scope.OPERATOR,
     "cost_share",
-    "Its share of the CPU time of all operators of its PE since the previous reading, 0 to 1.",
+    "Its share of the CPU time of all operators of its PE since the previous reading, or the start, 0 to 1.",
     Panel("Share of cost"),
     unit=Unit.SHARE,
 )
@@ -195,7 +198,7 @@ class MetricsReader:
     """
 
     def __init__(self) -> None:
-        self._before: dict[str, PESample] = {}
+        self._before: JobMetrics | None = None
 
     def read(self, now: JobMetrics, plan: ExecPlan | None = None) -> Iterator[Reading]:
         """Yield every value.
@@ -216,41 +219,36 @@ class MetricsReader:
                 yield Reading(_HOTTEST_KEY.name, labels, hot[region].share if region in hot else 0.0)
                 yield from _values(_OF_REGION, labels, now.regions.get(region, RegionCounters()))
         yield from _of_checkpoints(now)
-        for pe in now.pes:
-            yield from self._of_pe(now.name, pe)
-        self._before = {pe.pe: pe for pe in now.pes}
+        for pe, period in zip(now.pes, job_period(self._before, now).pes, strict=True):
+            yield from _of_pe(now.name, pe, period)
+        self._before = now
 
-    def _of_pe(self, job: str, pe: PESample) -> Iterator[Reading]:
-        yield from _values(_OF_PE, (job, pe.pe), pe)
-        for model, count in Counter(operator.model for operator in pe.operators).items():
-            yield Reading(_MODELS.name, (job, pe.pe, model), count)
-        for link, counters in pe.links.items():
-            for metric in _OF_LINK:
-                yield Reading(metric.name, (job, pe.pe, link), counters[metric.field])
-        before = self._before.get(pe.pe)
-        seconds = pe.seconds - before.seconds if before is not None else 0.0
-        earlier = {operator.name: operator for operator in before.operators} if before is not None else {}
-        costs = {
-            o.name: o.cpu_seconds - (earlier[o.name].cpu_seconds if o.name in earlier else 0) for o in pe.operators
-        }
-        cost = sum(costs.values())
-        for operator in pe.operators:
-            labels = (job, pe.pe, operator.name)
-            yield from _values(OF_OPERATOR, labels, operator)
-            yield Reading(_QUEUE_FILL.name, labels, operator.queue_fill)
-            yield from _latency(labels, operator)
-            if operator.watermark is not None:
-                yield Reading(_WATERMARK.name, labels, operator.watermark)
-            then = earlier.get(operator.name)
-            rate = (_moved(operator) - _moved(then)) / seconds if then is not None and seconds > 0 else 0.0
-            yield Reading(_RATE.name, labels, rate)
-            yield Reading(_COST_SHARE.name, labels, costs[operator.name] / cost if cost > 0 else 0.0)
+
+def _of_pe(job: str, pe: PESample, period: PESample) -> Iterator[Reading]:
+    """Yield the readings of a PE; `period`: what it counted since the previous ones, or its start."""
+    yield from _values(_OF_PE, (job, pe.pe), pe)
+    for model, count in Counter(operator.model for operator in pe.operators).items():
+        yield Reading(_MODELS.name, (job, pe.pe, model), count)
+    for link, counters in pe.links.items():
+        for metric in _OF_LINK:
+            yield Reading(metric.name, (job, pe.pe, link), counters[metric.source])
+    cost = sum(one.cpu_seconds for one in period.operators)
+    for operator, since in zip(pe.operators, period.operators, strict=True):
+        labels = (job, pe.pe, operator.name)
+        yield from _values(OF_OPERATOR, labels, operator)
+        yield Reading(_QUEUE_FILL.name, labels, operator.queue_fill)
+        yield from _latency(labels, operator)
+        if operator.watermark is not None:
+            yield Reading(_WATERMARK.name, labels, operator.watermark)
+        tuples = since.tuples_in if operator.tuples_in else since.tuples_out
+        yield Reading(_RATE.name, labels, tuples / max(period.seconds, SHORTEST))
+        yield Reading(_COST_SHARE.name, labels, since.cpu_seconds / cost if cost > 0 else 0.0)
 
 
 def _values(metrics: tuple[Metric, ...], labels: tuple[str, ...], sample: object) -> Iterator[Reading]:
     """Yield the values that a sample declares; of one by reason, each reason, and failures even if there are none."""
     for metric in metrics:
-        value = getattr(sample, metric.field)
+        value = getattr(sample, metric.source)
         if metric.more:
             for reason, count in ({FAILED: 0} | dict(value)).items():
                 yield Reading(metric.name, (*labels, reason), count)
@@ -277,8 +275,3 @@ def _latency(labels: tuple[str, str, str], operator: OperatorSample) -> Iterator
     bounds = [f"{latency_bound(bucket):g}" for bucket in range(len(operator.latency) - 1)] + ["+Inf"]
     for bound, marks in zip(bounds, accumulate(operator.latency), strict=False):
         yield Reading(_LATENCY.name, (*labels, bound), marks)
-
-
-def _moved(operator: OperatorSample) -> int:
-    """Return the tuples that it received; of a source, those that it emitted."""
-    return operator.tuples_in or operator.tuples_out

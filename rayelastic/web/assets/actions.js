@@ -1,4 +1,4 @@
-// Actions: each is asked twice. The server gives a code for the first question; only that code has it done.
+// Actions need two requests. The server answers the first one with a code, and acts on the second one, which has that code.
 
 import * as server from "./server.js";
 import { $, element } from "./format.js";
@@ -31,11 +31,11 @@ export class Actions {
     if (scalable.some((region) => region.name === chosen)) $("region").value = chosen;
   }
 
-  // What can be left and paused is as the job is now; choices stay where they can.
-  status(said) {
-    $("pause").hidden = said.paused;
-    $("resume").hidden = !said.paused;
-    const nodes = [...new Set(Object.values(said.elements).map((one) => one.node).filter(Boolean))];
+  // Offer the actions that the state of the job allows; keep the choices of the user.
+  status(report) {
+    $("pause").hidden = report.paused;
+    $("resume").hidden = !report.paused;
+    const nodes = [...new Set(Object.values(report.elements).map((one) => one.node).filter(Boolean))];
     if ([...$("node").options].map((one) => one.value).join() !== nodes.join())
       $("node").replaceChildren(...nodes.map((node) => element("option", { value: node }, node)));
     $("leave").hidden = nodes.length < 2;
@@ -49,10 +49,10 @@ export class Actions {
 
   async ask(wanted) {
     try {
-      const said = await server.act(this.job(), wanted);
-      this.code = said.confirm;
+      const report = await server.act(this.job(), wanted);
+      this.code = report.confirm;
       $("answer").textContent = "";
-      $("confirm-text").textContent = `${said.text}?`;
+      $("confirm-text").textContent = `${report.text}?`;
       $("confirm").hidden = false;
       $("confirm-yes").focus();
     } catch (error) { this.close(error.message); }
@@ -62,8 +62,8 @@ export class Actions {
     const code = this.code;
     this.close("Under way …");
     try {
-      const said = await server.act(this.job(), { confirm: code });
-      this.close(said.done ? `Done: ${said.text}.` : `Not done: ${said.problem}`);
+      const report = await server.act(this.job(), { confirm: code });
+      this.close(report.done ? `Done: ${report.text}.` : `Not done: ${report.problem}`);
     } catch (error) { this.close(error.message); }
   }
 }

@@ -1,4 +1,4 @@
-// The web UI: one job, followed live or looked back at. What is chosen goes into the address, behind the #.
+// The web UI: it follows one job live, or shows an earlier moment of it. The address names the chosen job behind the #.
 
 import * as server from "./server.js";
 import { $, bytes, clock, element, seconds, short, startedAt, wall, when } from "./format.js";
@@ -17,7 +17,7 @@ const RATES = ["rate_in", "rate_out", "busy", "waited", "blocked", "cost"]; // c
 const NUMBERS = [["throughput", "tuples/s from sources", short], ["p99", "latency p99", seconds], ["threads", "threads", short], ["queues", "scheduler queues", short], ["replicas", "replicas", replicas], ["cpu", "CPUs used", short], ["queued", "queued tuples", short], ["state_bytes", "keyed state", bytes]];
 const LEFT = new Set(["state_bytes"]); // of these, what a job that is over still has; 0 is nothing
 
-const page = { job: null, told: null, at: {}, events: [], opened: new Set(), detail: "", looked: null, table: null, shown: null, frame: null, last: null, epoch: null, source: null, turn: 0, heard: null };
+const page = { job: null, story: null, at: {}, events: [], opened: new Set(), detail: "", looked: null, table: null, shown: null, frame: null, last: null, epoch: null, source: null, turn: 0, heard: null };
 const graph = new Graph($("graph"), chooseBox);
 const timeline = new Timeline($("plots"), (event) => panel.openEvent(event));
 const panel = new Panel({ job: () => page.job, table: () => page.shown, at: () => page.at, over: () => page.frame?.over ?? false, events: () => page.events, look: guarded(look), chosen: (event) => panel.openEvent(event) }, timeline);
@@ -29,7 +29,7 @@ function problem(text, code = "") {
   $("problem").hidden = !text;
 }
 
-// Nobody answers any more: what is shown is from then.
+// Say that the server is unreachable, and when the shown values were current.
 function gone() {
   const seen = page.last && page.heard ? `; last seen at ${clock(page.last.seconds)} (${page.heard.toLocaleTimeString("en-GB")})` : "";
   problem(`The web UI's process has ended or can't be reached${seen}.`, "gone");
@@ -64,17 +64,17 @@ async function open(name) {
   problem("");
   panel.close();
   verdict(null);
-  page.told = await server.story(name);
-  page.at = Object.fromEntries(page.told.columns.map((column, i) => [column, i]));
-  page.at.width = page.told.columns.length;
-  panel.counted = page.told.counted;
-  startedAt(page.told.started);
-  page.events = page.told.events;
+  page.story = await server.story(name);
+  page.at = Object.fromEntries(page.story.columns.map((column, i) => [column, i]));
+  page.at.width = page.story.columns.length;
+  panel.counted = page.story.counted;
+  startedAt(page.story.started);
+  page.events = page.story.events;
   timeline.events = page.events;
   await drawGraph(true);
-  timeline.start(page.told.series);
+  timeline.start(page.story.series);
   eventLog();
-  $("actions").hidden = !(page.told.live && page.told.actions);
+  $("actions").hidden = !(page.story.live && page.story.actions);
   follow(name);
 }
 
@@ -91,16 +91,16 @@ function follow(name) {
       happened(events);
       timeline.catchUp(series);
     },
-    async (said) => {
+    async (report) => {
       if (!here()) return;
       page.heard = new Date();
       problem("");
-      startedAt(said.started);
-      happened(said.told);
-      if (said.series) timeline.add(said.seconds, said.series);
-      page.last = said;
+      startedAt(report.started);
+      happened(report.new_events);
+      if (report.series) timeline.add(report.seconds, report.series);
+      page.last = report;
       eventLog();
-      if (page.looked === null) await show(said);
+      if (page.looked === null) await show(report);
     },
   );
   source.onmessage = guarded((message) => known.take(JSON.parse(message.data)));
@@ -140,36 +140,36 @@ function working(text) {
   $("graph-work").hidden = !text;
 }
 
-// The numbers of a job that is over: its totals stay, and nothing flows any more.
+// Return the table of a job that has ended: its totals stay, its rates are 0.
 function stilled(table) {
   const still = table.slice();
   for (const name of RATES) for (let at = page.at[name]; at < still.length; at += page.at.width) still[at] = 0;
   return still;
 }
 
-async function show(said) {
-  page.frame = said;
-  page.table = said.table ?? page.table;
-  page.shown = said.over && page.table ? stilled(page.table) : page.table;
-  if (said.epoch !== page.epoch) await drawGraph();
-  $("state").textContent = said.state;
-  $("state").className = `chip ${said.state}`;
-  $("state").dataset.state = said.state;
-  $("clock").replaceChildren(...(said.seconds === undefined ? [] : when(said.seconds)));
-  verdict(said.verdict);
-  graph.update(page.shown, page.at, said.over);
-  numbers(said);
-  elements(said);
-  $("lines-part").hidden = Boolean(said.over) && timeline.data.seconds.length < 2; // too short for lines
-  eventTimes(page.shown, page.at, page.told.operators, said.started && said.seconds !== undefined && !said.over ? said.started + said.seconds : null);
-  moving(said.regions ?? []);
-  $("history").textContent = said.status?.history ?? "";
-  $("paused").hidden = !said.status?.paused;
-  if (said.status?.elements) actions.status(said.status);
-  checkpoints(said.status ?? {});
-  failure(said.failure);
+async function show(report) {
+  page.frame = report;
+  page.table = report.table ?? page.table;
+  page.shown = report.over && page.table ? stilled(page.table) : page.table;
+  if (report.epoch !== page.epoch) await drawGraph();
+  $("state").textContent = report.state;
+  $("state").className = `chip ${report.state}`;
+  $("state").dataset.state = report.state;
+  $("clock").replaceChildren(...(report.seconds === undefined ? [] : when(report.seconds)));
+  verdict(report.verdict);
+  graph.update(page.shown, page.at, report.over);
+  numbers(report);
+  elements(report);
+  $("lines-part").hidden = Boolean(report.over) && timeline.data.seconds.length < 2; // too short for lines
+  eventTimes(page.shown, page.at, page.story.operators, report.started && report.seconds !== undefined && !report.over ? report.started + report.seconds : null);
+  moving(report.regions ?? []);
+  $("history").textContent = report.status?.history ?? "";
+  $("paused").hidden = !report.status?.paused;
+  if (report.status?.elements) actions.status(report.status);
+  checkpoints(report.status ?? {});
+  failure(report.failure);
   timeline.look(page.looked);
-  panel.update(said, page.looked);
+  panel.update(report, page.looked);
 }
 
 // Replicas of each region, not their sum: two regions of one replica aren't replicated.
@@ -180,12 +180,12 @@ function replicas(most) {
   return least === Math.max(...scalable) ? `${least}${scalable.length > 1 ? " each" : ""}` : `${least} to ${Math.max(...scalable)}`;
 }
 
-function numbers(said) {
-  const series = said.series ?? {}, known = (name) => series[name] !== undefined && series[name] !== null;
-  const shown = NUMBERS.filter(([name]) => known(name) && (!said.over || LEFT.has(name)) && (series[name] > 0 || !LEFT.has(name))).map(([name, title, write]) => [name, title, write(series[name])]);
-  if (said.over) shown.unshift(["seconds", "ran for", seconds(said.seconds)]);
-  if (said.over && page.table && said.pes?.length) { // else nobody counted
-    const emitted = page.told.sources.reduce((sum, row) => sum + page.table[row * page.at.width + page.at.tuples_out], 0);
+function numbers(report) {
+  const series = report.series ?? {}, known = (name) => series[name] !== undefined && series[name] !== null;
+  const shown = NUMBERS.filter(([name]) => known(name) && (!report.over || LEFT.has(name)) && (series[name] > 0 || !LEFT.has(name))).map(([name, title, write]) => [name, title, write(series[name])]);
+  if (report.over) shown.unshift(["seconds", "ran for", seconds(report.seconds)]);
+  if (report.over && page.table && report.pes?.length) { // else nobody counted
+    const emitted = page.story.sources.reduce((sum, row) => sum + page.table[row * page.at.width + page.at.tuples_out], 0);
     shown.splice(1, 0, ["emitted", "tuples from sources", short(emitted)]);
   }
   $("numbers").replaceChildren(...shown.map(([name, title, text]) => element("div", { "data-number": name }, element("dt", {}, title), element("dd", {}, text))));
@@ -224,11 +224,11 @@ async function look(at) {
   $("scrubbed").textContent = at === null ? "now" : clock(at);
   const all = timeline.data.seconds;
   $("scrub").value = at === null || !all.length ? 1000 : Math.round((1000 * (at - all[0])) / Math.max(1e-9, all.at(-1) - all[0]));
-  const said = at === null ? page.last : await server.frame(page.job, at);
-  if (!said || page.looked !== at) return;
-  if (at !== null && said.operators) said.table = server.floats(said.operators);
+  const report = at === null ? page.last : await server.frame(page.job, at);
+  if (!report || page.looked !== at) return;
+  if (at !== null && report.operators) report.table = server.floats(report.operators);
   page.epoch = null; // the plan of that time
-  await show(at === null ? said : { ...said, over: false, state: `as of ${clock(at)}` });
+  await show(at === null ? report : { ...report, over: false, state: `as of ${clock(at)}` });
   if (at === null) await panel.reload();
 }
 

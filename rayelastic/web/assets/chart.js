@@ -1,4 +1,4 @@
-// One chart over the time of a job: a title that names its lines, one plot of uPlot, and a line at the time that is looked back at.
+// A chart over the time of a job: a title that names its lines, a plot of uPlot, and a cursor at the earlier moment that is shown.
 
 import { bytes, clock, element } from "./format.js";
 

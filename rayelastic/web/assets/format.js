@@ -1,4 +1,4 @@
-// How numbers and names are written, and elements made. Text only ever goes in as text, never as markup.
+// Formats of numbers and names, and creation of elements. Text is inserted as text, never as markup.
 
 /**
  * The element of the page with this id.
@@ -51,20 +51,20 @@ export function startedAt(value) { started = value ?? null; }
 
 const date = (value) => new Date((started + value) * 1000);
 
-// The time of day so many seconds after the start, where the viewer is; with the day unless it is today. Empty: unknown.
+// Return the local time of day, so many seconds after the start; with the date unless it is today. Empty: unknown.
 export function wall(value) {
   if (started === null || value === null || value === undefined) return "";
   const at = date(value), time = at.toLocaleTimeString("en-GB");
   return at.toDateString() === new Date().toDateString() ? time : `${at.toLocaleDateString("en-GB", { day: "numeric", month: "short" })} ${time}`;
 }
 
-// Both, for the cell of a table: since the start, and below it the time of day, with UTC to match logs.
+// Return both for the cell of a table: the time since the start and, below it, the time of day. The tooltip has UTC, as logs do.
 export function when(value) {
   const day = wall(value);
   return day ? [clock(value), element("time", { class: "dim", datetime: date(value).toISOString(), title: date(value).toISOString() }, day)] : [clock(value)];
 }
 
-// A length of time in two units at most.
+// Return a duration in at most two units.
 export function span(value) {
   const larger = SPANS.find(({ limit }) => value >= limit);
   if (!larger) return seconds(value);
@@ -72,7 +72,7 @@ export function span(value) {
   return `${Math.floor(value / limit)} ${unit} ${Math.floor((value % limit) / smaller)} ${name}`;
 }
 
-// A time since 1970 of the data, in UTC. Numbers that are no times of this age are written as they are.
+// Return an event time, in seconds since 1970, as UTC. A number that is no plausible time stays a number.
 export function moment(value) {
   return Math.abs(value) < 31_536_000 || Math.abs(value) > 8e12 ? String(Number(value.toFixed(3))) : new Date(value * 1000).toISOString().replace("T", " ").replace(/\.000Z$|Z$/, "");
 }
@@ -93,7 +93,7 @@ export function element(name, attributes = {}, ...children) {
   return made;
 }
 
-// A list of names and values. Only values that differ are written again, so that selections and focus stay.
+// A list of names and values. An update changes only values that differ, so selections and focus stay.
 export class Pairs {
   constructor(values) {
     this.places = new Map(Object.keys(values).map((key) => [key, element("dd", {})]));

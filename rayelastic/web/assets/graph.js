@@ -1,4 +1,4 @@
-// The graph: boxes and lines where the server has placed them, coloured by what each frame says.
+// The graph: the server places boxes and lines, each frame colours them.
 
 import { counted, middle, percent, rate } from "./format.js";
 
@@ -58,21 +58,21 @@ export class Graph {
     if (box.rows.length > 1) group.append(svg("rect", { class: "stack", x: 4, y: -4, width, height, rx: 5 }));
     group.append(svg("rect", { class: "body", width, height, rx: 4 }));
     group.append(svg("rect", { y: 3, width: 4, height: height - 6, fill: REGIONS[box.region % REGIONS.length] }));
-    const name = svg("text", { class: "name", x: 10, y: 16 }), said = svg("text", { class: "small", x: 10, y: 30 }), told = svg("text", { x: 10, y: 43 });
+    const name = svg("text", { class: "name", x: 10, y: 16 }), mode = svg("text", { class: "small", x: 10, y: 30 }), activity = svg("text", { x: 10, y: 43 });
     name.textContent = middle(box.title, LONG_NAME);
     const bars = ["rail", "busy", "waited", "blocked"].map((kind) => svg("rect", { class: kind, x: 10, y: height - 9, height: 4, width: kind === "rail" ? BAR : 0 }));
     const queue = svg("rect", { class: "queue", x: width - 32, y: 35, width: 24, height: 9, visibility: "hidden" }), full = svg("rect", { class: "full", x: width - 32, y: 35, width: 0, height: 9 });
     const title = svg("title", {});
-    group.append(title, name, said, told, ...bars, queue, full);
+    group.append(title, name, mode, activity, ...bars, queue, full);
     group.addEventListener("click", () => this.choose(box));
     group.addEventListener("keydown", (event) => {
       if (event.key === "Enter" || event.key === " ") { event.preventDefault(); this.choose(box); }
     });
     root.append(group);
-    return { box, group, name, said, told, bars, queue, full, title, last: "" };
+    return { box, group, name, mode, activity, bars, queue, full, title, last: "" };
   }
 
-  // What the operators of a box did: sums of rates, the highest of each share.
+  // Return the sums of the rates of the operators of a box, and the highest of each share.
   static sum(box, table, at) {
     const sum = { in: 0, out: 0, taken: 0, emitted: 0, busy: 0, waited: 0, blocked: 0, cost: 0, fill: 0, queues: 0, dedicated: 0, errors: 0 };
     for (const row of box.rows) {
@@ -91,12 +91,12 @@ export class Graph {
     this.boxes.forEach((one, number) => {
       const sum = sums[number], box = one.box;
       const model = box.rows.length > 1 ? `${sum.queues} of ${box.rows.length} queued` : sum.dedicated ? "dedicated" : sum.queues ? "dynamic" : "manual";
-      const told = over ? (sum.taken > 0 ? `${counted(sum.taken, "tuple")} received` : sum.emitted > 0 ? `${counted(sum.emitted, "tuple")} emitted` : "no tuples counted") : sum.in > 0 ? `${rate(sum.in)} in, cost ${percent(sum.cost)}` : `${rate(sum.out)} out`;
-      const key = `${model}|${told}|${percent(sum.busy)}|${percent(sum.waited)}|${percent(sum.blocked)}|${percent(sum.fill)}`;
+      const activity = over ? (sum.taken > 0 ? `${counted(sum.taken, "tuple")} received` : sum.emitted > 0 ? `${counted(sum.emitted, "tuple")} emitted` : "no tuples counted") : sum.in > 0 ? `${rate(sum.in)} in, cost ${percent(sum.cost)}` : `${rate(sum.out)} out`;
+      const key = `${model}|${activity}|${percent(sum.busy)}|${percent(sum.waited)}|${percent(sum.blocked)}|${percent(sum.fill)}`;
       if (key === one.last) return; // nothing that anybody could see
       one.last = key;
-      one.said.textContent = box.lane ? `${box.lane}, ${model}` : model;
-      one.told.textContent = told;
+      one.mode.textContent = box.lane ? `${box.lane}, ${model}` : model;
+      one.activity.textContent = activity;
       let x = 10;
       [sum.busy, sum.waited, sum.blocked].forEach((share, i) => {
         const width = Math.min(BAR * Math.min(1, share), 10 + BAR - x);
@@ -107,7 +107,7 @@ export class Graph {
       const queued = sum.queues > 0 || (sum.dedicated > 0 && sum.taken > 0); // a source has a thread and no queue
       one.queue.setAttribute("visibility", queued ? "visible" : "hidden");
       one.full.setAttribute("width", queued ? (24 * sum.fill).toFixed(1) : 0);
-      const text = `${box.title}: ${model}, ${told}; busy ${percent(sum.busy)}, waits ${percent(sum.waited)}, blocked on output ${percent(sum.blocked)}`;
+      const text = `${box.title}: ${model}, ${activity}; busy ${percent(sum.busy)}, waits ${percent(sum.waited)}, blocked on output ${percent(sum.blocked)}`;
       one.title.textContent = text;
       one.group.setAttribute("aria-label", text);
     });

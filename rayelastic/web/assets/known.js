@@ -1,26 +1,26 @@
-// What is known of a job: all of it with a number, then what changes from one number to the next. Messages are taken
-// one after the other. One that doesn't follow has all be asked for again, so that nothing is shown that isn't so.
+// The state of a job: the whole of it with a number, then the changes from one number to the next. Messages are processed in order.
+// After a gap in the numbers, the whole state is requested again.
 
 import { floats, numbers } from "./server.js";
 
 export class Known {
-  // whole: asks for all of it; missed: fetches events and points of time lines that came meanwhile; show: shows it.
+  // whole: requests the whole state; missed: fetches the events and points of charts since then; show: shows the state.
   constructor(whole, missed, show) {
     this.ask = whole;
     this.missed = missed;
     this.show = show;
-    this.said = null; // null: not known, or not for certain
+    this.report = null; // null: unknown
     this.before = Promise.resolve();
   }
 
   take(message) { return this.next(() => this.taken(message)); }
 
-  // There is nothing behind this number.
+  // This number is the last one.
   end(number) {
     return this.next(async () => {
-      if (this.said?.number === number) return;
+      if (this.report?.number === number) return;
       await this.start(await this.ask());
-      await this.show(this.said);
+      await this.show(this.report);
     });
   }
 
@@ -31,26 +31,26 @@ export class Known {
 
   async taken(message) {
     if ("after" in message) {
-      if (this.said && message.number <= this.said.number) return; // it is in the whole
-      if (message.after === this.said?.number) this.change(message);
+      if (this.report && message.number <= this.report.number) return; // the whole state includes it
+      if (message.after === this.report?.number) this.change(message);
       else await this.start(await this.ask());
     } else await this.start(message);
-    await this.show(this.said);
+    await this.show(this.report);
   }
 
   async start(whole) {
-    this.said = null;
+    this.report = null;
     await this.missed(whole);
-    this.said = { ...whole, told: [], table: whole.operators ? floats(whole.operators) : null };
+    this.report = { ...whole, new_events: [], table: whole.operators ? floats(whole.operators) : null };
   }
 
   change({ after, operators, rows, values, ...message }) {
-    const said = { ...this.said, told: [], ...message };
-    if (operators) said.table = floats(operators);
+    const report = { ...this.report, new_events: [], ...message };
+    if (operators) report.table = floats(operators);
     if (rows) {
-      const changed = floats(values), width = said.columns;
-      numbers(rows).forEach((row, i) => said.table.set(changed.subarray(i * width, (i + 1) * width), row * width));
+      const changed = floats(values), width = report.columns;
+      numbers(rows).forEach((row, i) => report.table.set(changed.subarray(i * width, (i + 1) * width), row * width));
     }
-    this.said = said;
+    this.report = report;
   }
 }

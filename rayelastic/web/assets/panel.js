@@ -1,4 +1,4 @@
-// The panel of an operator or of an event. It shows what the rest of the page shows: now, or the time that is looked back at.
+// The panel of an operator or of an event. It shows the same moment as the rest of the page.
 
 import * as server from "./server.js";
 import { $, bytes, clock, counted, element, moment, Pairs, percent, rate, seconds, short, wall } from "./format.js";
@@ -48,10 +48,10 @@ export class Panel {
     this.event = event;
     this.timeline.chosen = event.number;
     this.timeline.remark();
-    const told = { when: [clock(event.seconds), wall(event.seconds)].filter(Boolean).join(", "), where: event.where };
-    if (event.rule) told.rule = event.rule;
+    const facts = { when: [clock(event.seconds), wall(event.seconds)].filter(Boolean).join(", "), where: event.where };
+    if (event.rule) facts.rule = event.rule;
     this.pairs = new Pairs({ "tuples/s from sources": "" });
-    this.show(event.title, ...(event.reason ? [element("p", { class: "reason" }, event.reason)] : []), new Pairs(told).list,
+    this.show(event.title, ...(event.reason ? [element("p", { class: "reason" }, event.reason)] : []), new Pairs(facts).list,
       ...(Object.keys(event.seen).length ? [element("h3", {}, "What was seen"), new Pairs(event.seen).list] : []),
       ...(event.kind === "failure" ? [] : [element("h3", {}, "Result"), this.pairs.list]),
       ...(event.detail ? [element("h3", {}, "More"), element("pre", { tabindex: 0 }, event.detail)] : []),
@@ -81,7 +81,7 @@ export class Panel {
     await this.reload();
   }
 
-  // Fetches what happened so far.
+  // Fetch the history of the operator.
   async reload() {
     const box = this.operator;
     if (!box) return;
@@ -122,16 +122,16 @@ export class Panel {
 
   // --- with each frame -------------------------------------------------------------------------------------------------
 
-  // said: what is shown now; looked: the time that is looked back at, or null.
-  update(said = null, looked = null) {
+  // report: what is shown now; looked: the time that is looked back at, or null.
+  update(report = null, looked = null) {
     if (this.event) this.pairs.update({ "tuples/s from sources": this.result() });
     if (!this.operator) return;
     this.pairs.update(this.values());
     this.about();
     if (!this.series || !this.charts) return;
     const last = this.series.seconds.at(-1) ?? -1, table = this.view.table(), at = this.view.at();
-    if (said && looked === null && !said.over && table && said.seconds > last) {
-      this.series.seconds.push(said.seconds);
+    if (report && looked === null && !report.over && table && report.seconds > last) {
+      this.series.seconds.push(report.seconds);
       for (const name of Object.keys(this.series)) if (name !== "seconds") this.series[name].push(table[this.operator.rows[0] * at.width + at[name]]);
       for (const chart of this.charts) chart.show(this.series);
     }

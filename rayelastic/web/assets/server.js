@@ -1,15 +1,15 @@
-// What the web UI asks of its server. Addresses are relative, so that it works behind a path prefix.
+// Requests to the server of the web UI. Addresses are relative, so that they work behind a path prefix.
 
 const of = (job, rest) => `api/jobs/${encodeURIComponent(job)}/${rest}`;
 
-// Nobody answers: the process has ended, or can't be reached.
+// The server is unreachable: its process has ended, or the network is down.
 export class Gone extends Error {}
 
 async function asked(address, options) {
   const response = await fetch(address, { credentials: "same-origin", ...options }).catch((error) => { throw new Gone(error.message); });
-  const said = await response.json().catch(() => ({ error: `the server answered ${response.status}` }));
-  if (!response.ok) throw new Error(said.error ?? `the server answered ${response.status}`);
-  return said;
+  const report = await response.json().catch(() => ({ error: `the server answered ${response.status}` }));
+  if (!response.ok) throw new Error(report.error ?? `the server answered ${response.status}`);
+  return report;
 }
 
 export const about = () => asked("api/about");
@@ -41,6 +41,6 @@ function binary(base64) {
   return data.buffer;
 }
 
-// Of tables: rows of float32, one an operator (rayelastic/web/frames.py has the columns), and numbers of rows.
+// Decode tables: rows of float32, one an operator (columns: rayelastic/web/frames.py), and row numbers.
 export const floats = (base64) => new Float32Array(binary(base64));
 export const numbers = (base64) => new Uint32Array(binary(base64));

@@ -1,12 +1,12 @@
-// What is shown below the charts: PEs and links, keys that move, checkpoints, a failure.
+// The tables below the charts: PEs and links, moving keys, checkpoints, event times, a failure.
 
 import { $, bytes, counted, element, moment, Pairs, percent, seconds, short, span, when } from "./format.js";
 
 const COLUMNS = ["PE or link", "state", "node, process", "encryption", "threads", "stuck", "memory", "waits for the GIL", "sent", "received", "blocked on output"];
 const WORDS = 4; // columns of text, which come first
 
-export function elements(said) {
-  const about = said.status?.elements ?? {}, pes = said.pes ?? [];
+export function elements(report) {
+  const about = report.status?.elements ?? {}, pes = report.pes ?? [];
   const kind = (i) => ({ class: i >= WORDS ? "n" : "" });
   $("elements").tHead.replaceChildren(element("tr", {}, ...COLUMNS.map((name, i) => element("th", { scope: "col", ...kind(i) }, name))));
   const row = (cells) => element("tr", {}, ...cells.map((cell, i) => element("td", kind(i), cell)));
@@ -14,11 +14,11 @@ export function elements(said) {
   $("elements").tBodies[0].replaceChildren(
     ...pes.map((pe) => row([pe.pe, ...known(pe.pe), String(pe.threads), String(pe.stuck), pe.rss ? bytes(pe.rss) : "–", percent(pe.gil), "", "", ""])),
     ...Object.keys(about).filter((name) => !pes.some((pe) => pe.pe === name)).map((name) => row([name, ...known(name), "", "", "", "", "", "", ""])),
-    ...(said.links ?? []).map((link) => row([`${link.link} at ${link.pe}`, "", "", "", "", "", "", "", `${bytes(link.sent)}/s`, `${bytes(link.received)}/s`, percent(link.blocked)])),
+    ...(report.links ?? []).map((link) => row([`${link.link} at ${link.pe}`, "", "", "", "", "", "", "", `${bytes(link.sent)}/s`, `${bytes(link.received)}/s`, percent(link.blocked)])),
   );
 }
 
-// Keys whose state moves: which wait now, and what is yet to come.
+// Show the migration of keys: waiting ones, and partitions to go.
 export function moving(regions) {
   const under = regions.filter((one) => one.to_move > 0);
   $("moving").hidden = under.length === 0;
@@ -30,16 +30,16 @@ export function moving(regions) {
 
 let shown = ""; // the checkpoints in the table
 
-export function checkpoints(said) {
-  const found = said.checkpoints ?? [], any = found.length > 0 || said.problem || said.taken > 0;
+export function checkpoints(report) {
+  const found = report.checkpoints ?? [], any = found.length > 0 || report.problem || report.taken > 0;
   $("checkpoints-part").hidden = !any;
   if (!any) return;
-  const told = [`${counted(said.taken, "checkpoint")} complete, ${short(said.abandoned)} abandoned, ${said.restarts === 1 ? "1 recovery" : `${short(said.restarts)} recoveries`}.`];
-  if (said.problem) told.push(`Problem: ${said.problem}.`);
-  if (said.standstill) told.push(`All sources pause for a checkpoint: ${said.standstill}.`);
-  if (said.called_again?.length) told.push(`A recovery calls these from their beginning: ${said.called_again.join(", ")}.`);
-  $("checkpoints-said").textContent = told.join(" ");
-  for (const name of ["taken", "abandoned", "restarts"]) $("checkpoints-said").dataset[name] = said[name];
+  const sentences = [`${counted(report.taken, "checkpoint")} complete, ${short(report.abandoned)} abandoned, ${report.restarts === 1 ? "1 recovery" : `${short(report.restarts)} recoveries`}.`];
+  if (report.problem) sentences.push(`Problem: ${report.problem}.`);
+  if (report.standstill) sentences.push(`All sources pause for a checkpoint: ${report.standstill}.`);
+  if (report.called_again?.length) sentences.push(`A recovery calls these from their beginning: ${report.called_again.join(", ")}.`);
+  $("checkpoints-text").textContent = sentences.join(" ");
+  for (const name of ["taken", "abandoned", "restarts"]) $("checkpoints-text").dataset[name] = report[name];
   const key = JSON.stringify(found);
   if (key === shown) return;
   shown = key;
@@ -57,15 +57,15 @@ export function failure(found) {
   if (!found || $("failure").dataset.reason === found.reason) return;
   $("failure").dataset.reason = found.reason;
   $("failure").dataset.operator = found.operator ?? "";
-  const told = { reason: found.reason, code: found.code };
-  if (found.operator) told.operator = found.operator;
-  if (found.tuple) told.tuple = found.tuple;
-  $("failure").replaceChildren(new Pairs(told).list, ...(found.traceback ? [element("pre", { tabindex: 0 }, found.traceback)] : []));
+  const facts = { reason: found.reason, code: found.code };
+  if (found.operator) facts.operator = found.operator;
+  if (found.tuple) facts.tuple = found.tuple;
+  $("failure").replaceChildren(new Pairs(facts).list, ...(found.traceback ? [element("pre", { tabindex: 0 }, found.traceback)] : []));
 }
 
 const CAUSES = { waiting: "its function waits for something outside", skewed_key: "skewed key", expensive: "expensive function", gil: "the GIL" };
 
-// What limits the job, or that it keeps up with its sources; nothing of a job that is over.
+// Show the bottleneck, or that the job keeps up with its sources; nothing for a job that has ended.
 export function verdict(found) {
   $("verdict").hidden = !found;
   $("verdict").dataset.code = found?.code ?? "";
@@ -81,13 +81,13 @@ export function verdict(found) {
 const MOST_TIMES = 20, MOST_NAMES = 8; // watermarks in the table of event times, and operators that each names
 const LIVE = 604_800; // seconds: older data is read anew, and how far it lags behind the clock says nothing
 
-// The watermark of an operator, seconds since 1970; null: none.
+// Return the watermark of an operator, seconds since 1970; null: none.
 export function watermark(table, at, row) {
   const whole = table ? table[row * at.width + at.watermark] : -Infinity;
   return Number.isFinite(whole) ? whole + table[row * at.width + at.watermark_rest] : null;
 }
 
-// How far a watermark lags: behind the clock where that says something, and behind the newest one of the job.
+// Return the lag of a watermark behind the clock, if the data is recent, and behind the newest watermark of the job.
 export function lag(value, newest, now) {
   const behind = now - value;
   const clockSays = now !== null && behind > -60 && behind < LIVE ? span(Math.max(0, behind)) : "–";
@@ -101,7 +101,7 @@ export function eventTimes(table, at, names, now) {
   $("event-times-part").hidden = rows.size === 0;
   if (!rows.size) return;
   const newest = Math.max(...rows.keys()), shown = [...rows].sort(([a], [b]) => a - b).slice(0, MOST_TIMES);
-  $("event-times-said").textContent = shown.length < rows.size ? `The ${shown.length} watermarks that lag most, of ${rows.size}.` : "";
+  $("event-times-text").textContent = shown.length < rows.size ? `The ${shown.length} watermarks that lag most, of ${rows.size}.` : "";
   $("event-times").tBodies[0].replaceChildren(...shown.map(([value, found]) => {
     const [clockSays, behind] = lag(value, newest, now), more = found.length - MOST_NAMES;
     const text = found.slice(0, MOST_NAMES).join(", ") + (more > 0 ? ` and ${more} more` : "");

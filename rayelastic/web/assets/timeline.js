@@ -1,4 +1,4 @@
-// Time lines of the job: one chart a quantity, with a marker for each event. Checkpoints have markers only if asked for.
+// Charts of the job over time, with a marker for each event. Checkpoints have markers only on request.
 
 import { bytes, clock, element, rate, seconds, short, wall } from "./format.js";
 import { Chart } from "./chart.js";
@@ -16,7 +16,7 @@ const PLOTS = [
 const MARKS = 60; // markers of a chart: the last ones
 const MARK = 13, ROWS = 8; // pixels of a marker; rows of them that a chart has room for
 
-// Whether a chart has something to show from a point on; of what most jobs don't have, 0 is nothing.
+// Return whether a chart has values from a point on; an optional one needs a value besides 0.
 const shows = (plot, data, from) => plot.series.some((name) => data[name].slice(from).some((value) => value !== null && !(plot.optional && value === 0)));
 
 export class Timeline {
@@ -50,7 +50,7 @@ export class Timeline {
   // The time of the last point.
   get last() { return this.data.seconds.at(-1) ?? -1; }
 
-  // Takes points that came while nobody listened.
+  // Append points that were missed.
   catchUp(more) {
     if (more.seconds.length === 0) return;
     const before = this.data.seconds.length;
@@ -58,7 +58,7 @@ export class Timeline {
     this.grown(before);
   }
 
-  // Shows points that came behind so many; a chart comes with its first value.
+  // Show the points after the first `before` ones; a chart appears with its first value.
   grown(before) {
     const first = (plot) => shows(plot, this.data, before);
     if (before < 3 || PLOTS.some((plot) => first(plot) && !this.charts.some(({ spec }) => spec === plot))) this.start(this.data);
@@ -74,7 +74,7 @@ export class Timeline {
     for (const chart of this.charts ?? []) this.mark(chart);
   }
 
-  // A line at the time that is looked back at; null: none.
+  // Draw a cursor at an earlier moment; null: none.
   look(at) {
     for (const chart of this.charts ?? []) chart.look(at);
   }
@@ -117,7 +117,7 @@ export class Timeline {
     for (const chart of this.charts ?? []) chart.resize();
   }
 
-  // Throughput in the seconds before and behind an event: what came of it.
+  // Return the mean throughput before and after an event.
   around(at, span = 3) {
     const mean = (from, to) => {
       const found = this.data.seconds.map((t, i) => [t, this.data.throughput[i]]).filter(([t, value]) => t > from && t <= to && value !== null);

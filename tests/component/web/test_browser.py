@@ -34,7 +34,7 @@ LOSES = """{
   };
 }"""  # every third message of the stream, and the last one
 SHOWN = """() => ({
-  texts: ['state', 'clock', 'verdict', 'numbers', 'elements', 'checkpoints', 'checkpoints-said', 'found', 'events']
+  texts: ['state', 'clock', 'verdict', 'numbers', 'elements', 'checkpoints', 'checkpoints-text', 'found', 'events']
     .map((id) => document.getElementById(id).textContent),
   graph: document.getElementById('graph').innerHTML,
   marks: [...document.querySelectorAll('.mark')].map((one) => [one.title, one.style.left, one.style.top]),
@@ -174,7 +174,7 @@ def test_checkpoints_savepoints_and_a_pause_are_shown(opened: Open, tmp_path: Pa
         page = opened(job.web_url or "")
         table = page.locator("#checkpoints tbody")
         expect(table.locator('tr[data-kind="checkpoint"][data-slowest="sums"]').first).to_be_visible()
-        expect(page.locator("#checkpoints-said")).to_have_attribute("data-abandoned", "0")
+        expect(page.locator("#checkpoints-text")).to_have_attribute("data-abandoned", "0")
         expect(page.locator(".mark.checkpoint, #events [data-kind=checkpoint]")).to_have_count(0)
         page.locator("#checkpoints-too").check()
         expect(page.locator(".mark.checkpoint").first).to_be_visible()

@@ -140,7 +140,7 @@ def test_who_comes_late_or_again_knows_what_the_others_do(flowing: Browser) -> N
     def take(frames: Iterator[dict[str, Any]], count: int) -> None:
         for _ in range(count):
             said = dict(next(frames))
-            said.pop("told", None)  # what is news to one isn't to another
+            said.pop("new_events", None)  # what is news to one isn't to another
             known.setdefault(said["number"], []).append(said)
 
     take(early, 3)

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from rayelastic import _native
 from rayelastic.policy.element.decision import Decision
 from rayelastic.policy.element.observation import Observation
 from rayelastic.policy.stage.peak_rate import PeakRateElasticity
 from rayelastic.reasons import Code
 from rayelastic.runtime.loops.channel_loop import ChannelLoop, Stage
+from tests.native_samples import native_sample
 
 
 class FakeWidth:
@@ -24,13 +24,9 @@ class FakeWidth:
         self._active = min(max(value, 1), self._most)  # as the native one
 
 
-def sample(*taken: int, queued: int = 0, final: bool = False) -> _native.Sample:
-    return _native.Sample(
-        [
-            _native.OperatorSample(tuples_in=count, queued=queued, queue_capacity=10, model="dedicated", final=final)
-            for count in taken
-        ]
-    )
+def sample(*taken: int, queued: int = 0, final: bool = False) -> Any:
+    shared = {"queued": queued, "queue_capacity": 10, "model": "dedicated", "final": final}
+    return native_sample(*({"tuples_in": count} | shared for count in taken))
 
 
 def stage(controller: Any, active: int = 1, most: int = 3) -> Stage:

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from rayelastic import _native
 from rayelastic.plan.settings.threads import ThreadingModel
 from rayelastic.runtime.loops.adaptation_loop import LoopSettings, observe
 from rayelastic.runtime.watch.machine_load import CpuUse
+from tests.native_samples import native_sample
 
 SETTINGS = LoopSettings(
     pe="pe0",
@@ -22,11 +22,11 @@ SETTINGS = LoopSettings(
 )
 
 
-def sample(operators: list[dict[str, Any]], **counters: float) -> _native.Sample:
-    return _native.Sample([_native.OperatorSample(**one) for one in operators], **counters)  # type: ignore[arg-type]
+def sample(operators: list[dict[str, Any]], **counters: float) -> Any:
+    return native_sample(*operators, **counters)
 
 
-def seen(after: _native.Sample, **arguments: Any) -> Any:
+def seen(after: Any, **arguments: Any) -> Any:
     return observe(SETTINGS, sample([{}, {}]), after, 2.0, at=2.0, cpu=CpuUse(own=0.5, host=0.4), **arguments)
 
 

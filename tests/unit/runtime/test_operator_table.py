@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 
 from rayelastic.commands.plain_values import plain
 from rayelastic.runtime.values.operator_table import OperatorTable
+from rayelastic.runtime.values.period import pe_period
 from rayelastic.runtime.values.status import JobMetrics, OperatorSample, PESample
 
 SAMPLES = (
@@ -44,3 +46,25 @@ def test_it_is_sent_in_one_piece() -> None:
     sent = pickle.dumps(OperatorTable.of(SAMPLES), protocol=5, buffer_callback=buffers.append)
     assert not buffers
     assert pickle.loads(sent) == SAMPLES
+
+
+def test_a_period_has_what_counters_grew_by_and_gauges_as_they_are() -> None:
+    """A PE that restarted counts from 0; one without operators has none in the period."""
+    before, after = (
+        PESample(
+            "pe0", seconds, 2, wait, (OperatorSample("out", "manual", tuples, 0, 3, latency=marks, dropped=dropped),),
+            links={"a->b": {"bytes_sent": sent, "unconsumed_bytes": 7, "refused": {}}}, cpu_seconds=wait,
+        )
+        for seconds, wait, tuples, marks, dropped, sent in (
+            (1.0, 0.5, 10, (1, 0), {"late": 1}, 100),
+            (3.0, 0.75, 14, (1, 2), {"late": 4, "failed": 1}, 150),
+        )
+    )  # fmt: skip
+    period = pe_period(before, after)
+    assert (period.seconds, period.threads, period.gil_wait_seconds, period.cpu_seconds) == (2.0, 2, 0.25, 0.25)
+    assert period.links == {"a->b": {"bytes_sent": 50, "unconsumed_bytes": 7, "refused": {}}}
+    (out,) = period.operators
+    assert (out.tuples_in, out.queued, out.latency, out.dropped) == (4, 3, (0, 2), {"late": 3, "failed": 1})
+    assert pe_period(after, before).operators[0].tuples_in == 0
+    assert pe_period(None, after) == after
+    assert tuple(pe_period(replace(before, operators=()), replace(after, operators=())).operators) == ()

@@ -85,9 +85,9 @@ def test_a_history_is_bounded_and_goes_back_to_the_start() -> None:
 
 def test_decisions_outlive_passes_and_checkpoints_in_a_full_history() -> None:
     history = History(PLAN)
-    history.tell([Event(0.0, EventKind.QUEUES, "pe0", "adds a queue")])
+    history.add_events([Event(0.0, EventKind.QUEUES, "pe0", "adds a queue")])
     for kind in (EventKind.PASS, EventKind.CHECKPOINT):
-        history.tell(Event(float(n), kind, "pe0", "routine") for n in range(MOST_EVENTS))
+        history.add_events(Event(float(n), kind, "pe0", "routine") for n in range(MOST_EVENTS))
     assert history.event_count == 2 * MOST_EVENTS + 1
     kept = history.events_from(0)
     assert len(kept) <= MOST_EVENTS

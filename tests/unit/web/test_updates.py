@@ -90,10 +90,10 @@ def test_only_what_has_changed_is_sent() -> None:
     assert len(whole) > table.nbytes
     now = table.copy()
     now[7, 2] = 1.0
-    updates.take({**said, "epoch": 4}, now, told=[{"number": 0}])
+    updates.take({**said, "epoch": 4}, now, new_events=[{"number": 0}])
     change = updates.since(0)
     assert len(change) < 300
-    assert follower.take(change).keys() == {"after", "number", "epoch", "told", "rows", "values"}
+    assert follower.take(change).keys() == {"after", "number", "epoch", "new_events", "rows", "values"}
     assert follower.table is not None
     assert np.array_equal(follower.table, now)
     updates.take({**said, "epoch": 4}, now)
