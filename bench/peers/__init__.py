@@ -7,6 +7,7 @@ work as that system's users would write it. Works that are examples of Bytewax a
 A program has two functions and knows nothing of the measuring:
 
     prepare(path) -> run()      reads or describes the input, declares the job; not timed
+    declare(path, out) -> flow  instead, for Bytewax: declares a flow whose output is the list `out`
     result(raw) -> dict         turns what run() gave into plain Python, to compare systems; not timed
 
 What is timed is `run()`, in a fresh process, after the same job has run once on ten tuples (compiled code, lazy

@@ -9,19 +9,17 @@ from __future__ import annotations
 import random
 import tempfile
 import time
-from collections import namedtuple
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 import rayelastic as rel
 from bench.rescale.keys import moved_partitions, partition
+from bench.survival.load import STATE_BYTES, State
 
-FIELDS = [f"f{n}" for n in range(31)]
-STATE_BYTES = 8 * (len(FIELDS) + 1)
 TICK = 0.001  # seconds between two bursts of a paced source
 LOOK = 0.05  # seconds between two looks whether it is enough
 SAMPLED = 256  # of so many tuples one is timed where the source isn't paced
@@ -46,11 +44,6 @@ class Timed(NamedTuple):
     who: int
     sent: int
     arrived: int
-
-
-# Fields by number: no class statement has those.
-State: Any = namedtuple("State", ["n", *FIELDS], defaults=[0] * (len(FIELDS) + 1))  # type: ignore[misc]  # noqa: PYI024
-State.__annotations__ = dict.fromkeys(State._fields, int)
 
 
 @dataclass(frozen=True, slots=True)

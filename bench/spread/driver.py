@@ -7,9 +7,11 @@ python -m bench.spread.driver WORK FOLDER --steady 600
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -41,9 +43,20 @@ def hosts(job: Job) -> int:
     return len({pe.node for pe in job.status.pes if not pe.state.is_final})
 
 
-def by_itself(work: Work, signals: Signals, seconds: float) -> dict[str, Any]:
-    job = rel.submit(work.build(signals))
+@contextlib.contextmanager
+def submitted(work: Work, signals: Signals, config: rel.JobConfig | None = None) -> Iterator[Job]:
+    """Yield a job of the work, which ends with the block."""
+    job = rel.submit(work.build(signals), config)
     try:
+        yield job
+    finally:
+        signals.set("enough")
+        job.close()
+        signals.clear()
+
+
+def by_itself(work: Work, signals: Signals, seconds: float) -> dict[str, Any]:
+    with submitted(work, signals) as job:
         began, grown = time.monotonic(), None
         while time.monotonic() - began < seconds * (1 - LAST):
             job.pause(LOOK)
@@ -66,16 +79,11 @@ def by_itself(work: Work, signals: Signals, seconds: float) -> dict[str, Any]:
         result = job.wait(PATIENCE)
         found["exact"] = work.exact(result["out"], given(job))
         return found | {"changes": changes}
-    finally:
-        signals.set("enough")
-        job.close()
-        signals.clear()
 
 
 def steadily(work: Work, signals: Signals, seconds: float) -> dict[str, Any]:
     """Return the changes that a job makes under a load that stays as it is."""
-    job = rel.submit(work.build(signals))
-    try:
+    with submitted(work, signals) as job:
         job.pause(seconds)
         found: dict[str, Any] = {"rate": rate(job, SETTLE), "processes": len(job.plan().pes)}
         made = [one for one in job.adaptations() if one.pe == "regions"]
@@ -85,10 +93,6 @@ def steadily(work: Work, signals: Signals, seconds: float) -> dict[str, Any]:
         }
         signals.set("enough", given(job))
         return found | {"exact": work.exact(job.wait(PATIENCE)["out"], given(job))}
-    finally:
-        signals.set("enough")
-        job.close()
-        signals.clear()
 
 
 def by_hand(work: Work, signals: Signals, seconds: float, most: int) -> dict[str, float]:
@@ -98,8 +102,7 @@ def by_hand(work: Work, signals: Signals, seconds: float, most: int) -> dict[str
     if work.apart:
         settings.append(rel.JobConfig(regions="manual", pes={work.apart: 1}))
     for config in settings:
-        job = rel.submit(work.build(signals), config)
-        try:
+        with submitted(work, signals, config) as job:
             region = job.plan().region_of(work.operator).region.name
             apart = f"{work.apart} apart, " if work.apart and config.pes != 1 else ""
             for replicas in range(1, most + 1):
@@ -112,10 +115,6 @@ def by_hand(work: Work, signals: Signals, seconds: float, most: int) -> dict[str
                 found[f"{apart}{replicas} x {work.operator}"] = rate(job, seconds)
             signals.set("enough", given(job))
             job.wait(PATIENCE)
-        finally:
-            signals.set("enough")
-            job.close()
-            signals.clear()
     return found
 
 

@@ -1,7 +1,11 @@
 """Parameters of the papers' elasticity reach its controller: other decisions follow from the same observations."""
 
+import sys
 from dataclasses import replace
 
+import pytest
+
+from rayelastic.errors import ConfigError
 from rayelastic.plan.settings.elasticity import Algorithm
 from rayelastic.plan.settings.paper import PaperElasticity
 from rayelastic.policy.element.observation import Observation, OperatorObservation
@@ -31,6 +35,13 @@ def threads(paper: PaperElasticity | None, throughputs: list[float]) -> list[int
         seen = replace(seen, thread_count=decision.thread_count, operators=operators)
         asked.append(decision.thread_count)
     return asked
+
+
+def test_without_the_papers_algorithms_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "rayelastic.papers.multi_level", None)
+    with pytest.raises(ConfigError, match=r"rayelastic\.papers\.multi_level") as raised:
+        controller_for(Algorithm.PAPER, {})
+    assert "Install" in str(raised.value.hint)
 
 
 GROWING = [1e6 * 1.3**period for period in range(12)]

@@ -1,12 +1,11 @@
 """10,000 multiplications in a map step of Bytewax, over arrays of 1,000 numbers: its fast form, an array an item."""
 
-from collections.abc import Callable
 from typing import Any
 
 import bytewax.operators as op
 import numpy as np
 from bytewax.dataflow import Dataflow
-from bytewax.testing import TestingSink, TestingSource, run_main
+from bytewax.testing import TestingSink, TestingSource
 
 TIMES = 10_000
 ROWS = 1_000  # of an array
@@ -19,19 +18,13 @@ def multiplied(numbers: Any) -> Any:
     return out
 
 
-def prepare(path: str) -> Callable[[], list[Any]]:
+def declare(path: str, out: list[Any]) -> Dataflow:
     numbers = np.loadtxt(path, skiprows=1, ndmin=1)
     arrays = [numbers[at : at + ROWS] for at in range(0, len(numbers), ROWS)]
-    out: list[Any] = []
     flow = Dataflow("multiplications")
     stream = op.input("numbers", flow, TestingSource(arrays))
     op.output("out", op.map("multiplied", stream, multiplied), TestingSink(out))
-
-    def run() -> list[Any]:
-        run_main(flow)
-        return out
-
-    return run
+    return flow
 
 
 def result(raw: list[Any]) -> dict[int, float]:

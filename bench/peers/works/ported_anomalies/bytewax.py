@@ -1,12 +1,11 @@
 """As Bytewax's anomaly_detector.py writes it, over rows in memory in batches of 1,000."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import bytewax.operators as op
 from bytewax.dataflow import Dataflow
-from bytewax.testing import TestingSink, TestingSource, run_main
+from bytewax.testing import TestingSink, TestingSource
 
 
 def judge(last: list[float] | None, value: float) -> tuple[list[float], tuple[float, float, float, bool]]:
@@ -18,20 +17,14 @@ def judge(last: list[float] | None, value: float) -> tuple[list[float], tuple[fl
     return last, (value, mean, spread, abs(value - mean) > 2.0 * spread)
 
 
-def prepare(path: str) -> Callable[[], list[Any]]:
+def declare(path: str, out: list[Any]) -> Dataflow:
     lines = Path(path).read_text().splitlines()
-    out: list[Any] = []
     flow = Dataflow("anomalies")
     rows = [(key, float(value)) for key, value in map(str.split, lines)]
     metrics = op.input("metrics", flow, TestingSource(rows, batch_size=1_000))
     made = op.stateful_map("judge", metrics, judge)
     op.output("out", made, TestingSink(out))
-
-    def run() -> list[Any]:
-        run_main(flow)
-        return out
-
-    return run
+    return flow
 
 
 def result(raw: list[Any]) -> dict[int, Any]:

@@ -1,12 +1,11 @@
 """As Bytewax's 1brc.py writes it, over rows in memory in batches of 1,000."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import bytewax.operators as op
 from bytewax.dataflow import Dataflow
-from bytewax.testing import TestingSink, TestingSource, run_main
+from bytewax.testing import TestingSink, TestingSource
 
 
 def parse(line: str) -> tuple[str, float]:
@@ -19,20 +18,14 @@ def add(state: tuple[float, float, int, float], degrees: float) -> tuple[float, 
     return min(low, degrees), total + degrees, n + 1, max(high, degrees)
 
 
-def prepare(path: str) -> Callable[[], list[Any]]:
+def declare(path: str, out: list[Any]) -> Dataflow:
     lines = Path(path).read_text().splitlines()
-    out: list[Any] = []
     flow = Dataflow("brc")
     source = op.input("lines", flow, TestingSource(lines, batch_size=1_000))
     parsed = op.map("parse", source, parse)
     made = op.fold_final("stations", parsed, lambda: (999.0, 0.0, 0, -999.0), add)
     op.output("out", made, TestingSink(out))
-
-    def run() -> list[Any]:
-        run_main(flow)
-        return out
-
-    return run
+    return flow
 
 
 def result(raw: list[Any]) -> dict[int, Any]:

@@ -1,17 +1,15 @@
 """As Bytewax's join example writes it, over rows in memory in batches of 1,000."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import bytewax.operators as op
 from bytewax.dataflow import Dataflow
-from bytewax.testing import TestingSink, TestingSource, run_main
+from bytewax.testing import TestingSink, TestingSource
 
 
-def prepare(path: str) -> Callable[[], list[Any]]:
+def declare(path: str, out: list[Any]) -> Dataflow:
     lines = Path(path).read_text().splitlines()
-    out: list[Any] = []
     flow = Dataflow("complete_join")
     rows = [(user, text.split(";")) for user, text in (line.split(" ", 1) for line in lines)]
     streams = [
@@ -20,12 +18,7 @@ def prepare(path: str) -> Callable[[], list[Any]]:
     ]
     made = op.join("join", *streams)
     op.output("out", made, TestingSink(out))
-
-    def run() -> list[Any]:
-        run_main(flow)
-        return out
-
-    return run
+    return flow
 
 
 def result(raw: list[Any]) -> dict[int, Any]:

@@ -1,13 +1,12 @@
 """As Bytewax's orderbook.py writes it, over rows in memory in batches of 1,000."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import bytewax.operators as op
 from bytewax.dataflow import Dataflow
-from bytewax.testing import TestingSink, TestingSource, run_main
+from bytewax.testing import TestingSink, TestingSource
 
 Book = dict[str, dict[float, float]]
 
@@ -26,21 +25,15 @@ def update(book: Book | None, text: str) -> tuple[Book, tuple[float, ...] | None
     return book, (bid, bids[bid], ask, asks[ask], ask - bid)
 
 
-def prepare(path: str) -> Callable[[], list[Any]]:
+def declare(path: str, out: list[Any]) -> Dataflow:
     lines = Path(path).read_text().splitlines()
-    out: list[Any] = []
     flow = Dataflow("orderbook")
     rows = [(json.loads(line)["product"], line) for line in lines]
     messages = op.input("messages", flow, TestingSource(rows, batch_size=1_000))
     best = op.stateful_map("book", messages, update)
     made = op.filter("wide", best, lambda one: one[1] is not None and one[1][4] / one[1][2] > 0.001)
     op.output("out", made, TestingSink(out))
-
-    def run() -> list[Any]:
-        run_main(flow)
-        return out
-
-    return run
+    return flow
 
 
 def result(raw: list[Any]) -> dict[int, Any]:

@@ -1,6 +1,5 @@
 """As Bytewax's search_session.py writes it, over rows in memory in batches of 1,000."""
 
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 import bytewax.operators as op
 import bytewax.operators.windowing as windowing
 from bytewax.dataflow import Dataflow
-from bytewax.testing import TestingSink, TestingSource, run_main
+from bytewax.testing import TestingSink, TestingSource
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
 PAUSE = 30
@@ -22,9 +21,8 @@ def rate(session: tuple[str, tuple[int, list[tuple[int, bool]]]]) -> tuple[str, 
     return user, first, last + PAUSE, searches, clicks, clicks / searches if searches else 0.0
 
 
-def prepare(path: str) -> Callable[[], list[Any]]:
+def declare(path: str, out: list[Any]) -> Dataflow:
     lines = Path(path).read_text().splitlines()
-    out: list[Any] = []
     flow = Dataflow("search_sessions")
     rows = [(user, (int(at), click == "1")) for user, at, click in map(str.split, lines)]
     events = op.input("events", flow, TestingSource(rows, batch_size=1_000))
@@ -35,12 +33,7 @@ def prepare(path: str) -> Callable[[], list[Any]]:
     sessions = windowing.collect_window("sessions", events, clock, framed)
     made = op.map("rates", sessions.down, rate)
     op.output("out", made, TestingSink(out))
-
-    def run() -> list[Any]:
-        run_main(flow)
-        return out
-
-    return run
+    return flow
 
 
 def result(raw: list[Any]) -> dict[int, Any]:

@@ -1,7 +1,6 @@
 """As Bytewax's wikistream.py writes it, over rows in memory in batches of 1,000."""
 
 import json
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,7 @@ from typing import Any
 import bytewax.operators as op
 import bytewax.operators.windowing as windowing
 from bytewax.dataflow import Dataflow
-from bytewax.testing import TestingSink, TestingSource, run_main
+from bytewax.testing import TestingSink, TestingSource
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
 
@@ -20,9 +19,8 @@ def most(largest: int | None, counted: tuple[int, int]) -> tuple[int, tuple[int,
     return largest, (window, n, largest)
 
 
-def prepare(path: str) -> Callable[[], list[Any]]:
+def declare(path: str, out: list[Any]) -> Dataflow:
     lines = Path(path).read_text().splitlines()
-    out: list[Any] = []
     flow = Dataflow("wiki_stream")
     events = op.map("parse", op.input("events", flow, TestingSource(lines, batch_size=1_000)), json.loads)
     clock = windowing.EventClock(
@@ -32,12 +30,7 @@ def prepare(path: str) -> Callable[[], list[Any]]:
     counts = windowing.count_window("counts", events, clock, framed, lambda event: event["server_name"])
     made = op.stateful_map("most", counts.down, most)
     op.output("out", made, TestingSink(out))
-
-    def run() -> list[Any]:
-        run_main(flow)
-        return out
-
-    return run
+    return flow
 
 
 def result(raw: list[Any]) -> dict[int, Any]:

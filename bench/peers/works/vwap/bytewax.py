@@ -1,12 +1,12 @@
 """VWAP in Bytewax: stateful_map by symbol, then the bargains are counted and added up; batches of 1,000."""
 
 import csv
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import bytewax.operators as op
 from bytewax.dataflow import Dataflow
-from bytewax.testing import TestingSink, TestingSource, run_main
+from bytewax.testing import TestingSink, TestingSource
 
 Row = tuple[bool, str, int, int]
 
@@ -25,10 +25,9 @@ def added(state: tuple[int, int], index: int) -> tuple[int, int]:
     return state[0] + 1, state[1] + index
 
 
-def prepare(path: str) -> Callable[[], list[tuple[str, tuple[int, int]]]]:
+def declare(path: str, out: list[Any]) -> Dataflow:
     with Path(path).open() as file:
         rows = [(r[0] == "1", r[1], int(r[2]), int(r[3])) for r in list(csv.reader(file))[1:]]
-    out: list[tuple[str, tuple[int, int]]] = []
     flow = Dataflow("vwap")
     source = op.input("rows", flow, TestingSource(rows, batch_size=1_000))
     keyed = op.key_on("symbol", source, lambda row: row[1])
@@ -36,12 +35,7 @@ def prepare(path: str) -> Callable[[], list[tuple[str, tuple[int, int]]]]:
     found = op.filter("bargains", indices, lambda pair: pair[1] is not None)
     sums = op.fold_final("sums", found, lambda: (0, 0), added)
     op.output("out", sums, TestingSink(out))
-
-    def run() -> list[tuple[str, tuple[int, int]]]:
-        run_main(flow)
-        return out
-
-    return run
+    return flow
 
 
 def result(raw: list[tuple[str, tuple[int, int]]]) -> dict[str, tuple[int, int]]:
