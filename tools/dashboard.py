@@ -87,7 +87,10 @@ def _panel(number: int, title: str, parts: list[tuple[Metric, Panel]]) -> dict[s
         "title": title,
         "datasource": SOURCE,
         "gridPos": {"h": HEIGHT, "w": WIDTH, "x": number % 2 * WIDTH, "y": number // 2 * HEIGHT},
-        "fieldConfig": {"defaults": {"unit": (RATES if is_rate else UNITS)[metric.unit]}, "overrides": []},
+        "fieldConfig": {
+            "defaults": {"unit": (RATES if is_rate else UNITS)[first.unit or metric.unit]},
+            "overrides": [],
+        },
         "targets": [_target(chr(ord("A") + at), *part) for at, part in enumerate(parts)],
     }
 
@@ -107,7 +110,7 @@ def alert_rules() -> str:
     text = "# Example alert rules for jobs on Ray; take ray_ out of the names for jobs with metrics_port=.\n"
     text += "groups:\n  - name: rayelastic\n    rules:\n"
     for metric in METRICS.values():
-        for alert in metric.alerts:
+        if (alert := metric.alert) is not None:
             text += f"      - alert: {alert.name}\n"
             text += f"        expr: {alert.expr.replace('{}', f'ray_{metric.name}')}\n"
             text += f"        for: {alert.duration}\n" if alert.duration else ""
@@ -117,4 +120,4 @@ def alert_rules() -> str:
 
 def alerts() -> Iterator[tuple[str, str]]:
     """Return the rows of the guide's table of alert rules."""
-    return ((f"`{alert.name}`", alert.when) for metric in METRICS.values() for alert in metric.alerts)
+    return ((f"`{alert.name}`", alert.when) for metric in METRICS.values() if (alert := metric.alert))

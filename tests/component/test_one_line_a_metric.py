@@ -19,9 +19,8 @@ from rayelastic import _native
 
 ROOT = Path(rayelastic.__file__).parents[1]
 BEFORE = "    lane: str ="
-LINE = """    skipped: int = metric(
-        "Tuples on which its function failed.", top="skipped", page="tuples skipped", panels=(Panel("Skipped"),),
-        alerts=(Alert("Skips", "tuples were skipped", "{} > 0", "Skips"),))
+LINE = """    skipped: int = metric("Tuples on which its function failed.", top="skipped", page="tuples skipped",
+        panel="Skipped", alert=Alert("Skips", "tuples were skipped", "{} > 0", "", "Skips"))
 """
 PROGRAM = """
 import io, json, urllib.request

@@ -8,6 +8,7 @@ from rayelastic.runtime.values.metrics import Alert, Panel, described, metric
 
 __all__ = ["CheckpointCounters", "CheckpointRecord"]
 
+OUTCOMES = "Checkpoints: complete, aborted, restored"  # a panel of the dashboard
 MOST_RECORDS = 20  # kept for a job: the last ones
 
 
@@ -66,41 +67,21 @@ class CheckpointCounters:
         recent: The last ones, including aborted ones and savepoints; oldest first.
     """
 
-    taken: int = metric(
-        "Complete checkpoints.",
-        short="checkpoints",
-        panels=(Panel("Checkpoints: complete, aborted, restored", "complete", "{}"),),
-    )
+    taken: int = metric("Complete checkpoints.", short="checkpoints", panel=Panel(OUTCOMES, "complete", "{}"))
     abandoned: int = metric(
-        "Checkpoints that were aborted; the job continued.",
-        short="checkpoints_abandoned",
-        panels=(Panel("Checkpoints: complete, aborted, restored", "aborted", "{}"),),
-        alerts=(
-            Alert(
-                "CheckpointsAbandoned",
-                "checkpoints are aborted again and again",
-                "increase({}[15m]) > 2",
-                "Checkpoints of job {{ $labels.rel_job }} are aborted again and again; "
-                "job.status.checkpoints.problem says why",
-            ),
-        ),
-    )
+        "Checkpoints that were aborted; the job continued.", short="checkpoints_abandoned",
+        panel=Panel(OUTCOMES, "aborted", "{}"), alert=Alert(
+            "CheckpointsAbandoned", "checkpoints are aborted again and again", "increase({}[15m]) > 2", "",
+            "Checkpoints of job {{ $labels.rel_job }} are aborted again and again; "
+            "job.status.checkpoints.problem says why"))  # fmt: skip
     abandoned_seconds: float = 0.0
     last: int = 0
     seconds: float = 0.0
     paused: float = 0.0
     restarts: int = metric(
-        "Recoveries, from a checkpoint or from the start.",
-        panels=(Panel("Checkpoints: complete, aborted, restored", "recoveries", "{}"),),
-        alerts=(
-            Alert(
-                "Recovered",
-                "the job recovered from a failure",
-                "increase({}[15m]) > 0",
-                "Job {{ $labels.rel_job }} lost a process or node and restored its last checkpoint",
-            ),
-        ),
-    )
+        "Recoveries, from a checkpoint or from the start.", panel=Panel(OUTCOMES, "recoveries", "{}"), alert=Alert(
+            "Recovered", "the job recovered from a failure", "increase({}[15m]) > 0", "",
+            "Job {{ $labels.rel_job }} lost a process or node and restored its last checkpoint"))  # fmt: skip
     problem: str = ""
     standstill: str = ""
     called_again: tuple[str, ...] = ()

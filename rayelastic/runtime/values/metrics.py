@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import Field, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar
 
-__all__ = ["Alert", "Kind", "Metric", "Panel", "Scope", "Unit", "combined", "declared", "described", "metric"]
+__all__ = ["Alert", "Kind", "Metric", "Panel", "Scope", "Unit", "combined", "declared", "described", "gauge", "metric"]
 
 LABEL = "rel_job"  # not "job": Prometheus reserves that name for its target, and would rename ours to "exported_job"
-_METRIC, _COMBINE = "metric", "combine"  # keys of a field's metadata
+_METRIC, _TEXT, _COMBINE = "metric", "text", "combine"  # keys of a field's metadata
 
 Sample = TypeVar("Sample")
 
@@ -28,12 +28,15 @@ class Kind(enum.Enum):
 
 
 class Unit(enum.Enum):
-    """The unit of a metric."""
+    """The unit of a metric; the end of its name says which."""
 
     COUNT = "count"
     SECONDS = "seconds"
     BYTES = "bytes"
     SHARE = "share"  # 0 to 1
+
+
+_UNITS = {"_seconds": Unit.SECONDS, "_bytes": Unit.BYTES, "_share": Unit.SHARE, "_fill": Unit.SHARE}  # others: a count
 
 
 class Scope(enum.Enum):
@@ -55,11 +58,13 @@ class Panel:
         legend: What the legend names; empty: the labels of the scope.
         expr: A PromQL expression, in which `{}` stands for the metric of the chosen jobs. Empty: a counter's rate, or a
             gauge's value.
+        unit: The unit of the expression; None: that of the metric, or of its rate.
     """
 
     title: str
     legend: str = ""
     expr: str = ""
+    unit: Unit | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +75,15 @@ class Alert:
         name: Its name.
         when: When it fires, for the guide.
         expr: A PromQL expression; `{}` stands for the metric.
-        summary: The annotation; labels as in Prometheus' templates.
         duration: How long the expression holds before it fires; empty: at once.
+        summary: The annotation; labels as in Prometheus' templates.
     """
 
     name: str
     when: str
     expr: str
+    duration: str
     summary: str
-    duration: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,30 +95,28 @@ class Metric:
         source: The attribute, or native counter, with its value.
         text: Its description, with its unit.
         kind: Counter or gauge.
-        unit: Its unit.
         short: Its name behind the scope; empty: `source`.
         more: Labels besides those of its scope.
         top: The heading of its column in `rayelastic top`; empty: none.
         page: Its name in the web UI's panel of an operator; empty: it isn't there.
         panels: Panels of the dashboard.
-        alerts: Alert rules.
+        alert: An alert rule.
 
-    >>> declaration = Metric(Scope.PE, "cpu_seconds", "CPU time, seconds.", unit=Unit.SECONDS)
-    >>> declaration.name, declaration.labels
-    ('rayelastic_pe_cpu_seconds_total', ('rel_job', 'pe'))
+    >>> declaration = Metric(Scope.PE, "cpu_seconds", "CPU time, seconds.")
+    >>> declaration.name, declaration.labels, declaration.unit
+    ('rayelastic_pe_cpu_seconds_total', ('rel_job', 'pe'), <Unit.SECONDS: 'seconds'>)
     """
 
     scope: Scope
     source: str
     text: str
     kind: Kind = Kind.COUNTER
-    unit: Unit = Unit.COUNT
     short: str = ""
     more: tuple[str, ...] = ()
     top: str = ""
     page: str = ""
     panels: tuple[Panel, ...] = ()
-    alerts: tuple[Alert, ...] = ()
+    alert: Alert | None = None
 
     name: str = field(init=False)  # in Prometheus; Ray adds `ray_` in front
 
@@ -121,6 +124,13 @@ class Metric:
         total = "_total" if self.kind is Kind.COUNTER else ""
         name = f"rayelastic_{self.scope.name.lower()}_{self.short or self.source}{total}"
         object.__setattr__(self, "name", name)
+
+    @property
+    def unit(self) -> Unit:
+        """Its unit."""
+        return next(
+            (unit for end, unit in _UNITS.items() if self.name.removesuffix("_total").endswith(end)), Unit.COUNT
+        )
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -139,6 +149,7 @@ def metric(
     default: Any = 0,
     combine: Callable[[Sequence[Any]], Any] = sum,
     exported: bool = True,
+    panel: Panel | str | None = None,
     **settings: Any,
 ) -> Any:
     """Declare a field of a sample as a metric.
@@ -148,13 +159,20 @@ def metric(
         default: The field's default; a class such as `dict`: a new one.
         combine: Combines the values of several PEs.
         exported: Whether it is a metric; otherwise the field has only a description.
+        panel: A panel of the dashboard, or its title.
         settings: As for `Metric`.
     """
-    settings["text"] = text
-    metadata = {_METRIC: settings, _COMBINE: combine} if exported else {"text": text, _COMBINE: combine}
+    panels = () if panel is None else (Panel(panel) if isinstance(panel, str) else panel,)
+    declaration = {_METRIC: {"text": text, "panels": panels, **settings}} if exported else {}
+    metadata = {_TEXT: text, _COMBINE: combine, **declaration}
     if isinstance(default, type):
         return field(default_factory=default, metadata=metadata)
     return field(default=default, metadata=metadata)
+
+
+def gauge(text: str, **settings: Any) -> Any:
+    """Declare a field of a sample as a gauge; as `metric`."""
+    return metric(text, kind=Kind.GAUGE, **settings)
 
 
 def declared(sample: type[Any], scope: Scope) -> tuple[Metric, ...]:
@@ -164,8 +182,11 @@ def declared(sample: type[Any], scope: Scope) -> tuple[Metric, ...]:
 
 def described(sample: type[Sample]) -> type[Sample]:
     """Complete a class's docstring by the descriptions of the fields that `metric` declared."""
-    texts = {one.name: _text(one) for one in fields(sample) if _COMBINE in one.metadata}  # type: ignore[arg-type]
-    lines = "".join(f"        {name}: {text}\n" for name, text in texts.items())
+    lines = "".join(
+        f"        {one.name}: {one.metadata[_TEXT]}\n"
+        for one in fields(sample)  # type: ignore[arg-type]
+        if _TEXT in one.metadata
+    )
     sample.__doc__ = f"{(sample.__doc__ or '').rstrip()}\n{lines}    "
     return sample
 
@@ -179,10 +200,6 @@ def combined(samples: Sequence[Sample]) -> Sample:
             for one in fields(first)  # type: ignore[arg-type]
         }
     )
-
-
-def _text(one: Field[Any]) -> str:
-    return str(one.metadata[_METRIC]["text"] if _METRIC in one.metadata else one.metadata["text"])
 
 
 def _first(values: Iterable[Any]) -> Any:

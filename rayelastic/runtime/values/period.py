@@ -69,7 +69,7 @@ def _operators(before: OperatorTable, now: OperatorTable) -> OperatorTable:
 
 
 def _matrix(numbers: NDArray[np.void]) -> NDArray[np.float64]:
-    return np.ascontiguousarray(numbers).view(np.float64).reshape(-1, len(NUMBERS))
+    return np.ascontiguousarray(numbers).view(np.float64).reshape(-1, len(NUMBERS.names or ()))
 
 
 def _more(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:

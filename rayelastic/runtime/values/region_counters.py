@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from rayelastic.runtime.values.metrics import Alert, Kind, Panel, Unit, described, metric
+from rayelastic.runtime.values.metrics import Alert, Panel, described, gauge, metric
 
 
 @described
@@ -17,41 +17,24 @@ class RegionCounters:
     """
 
     changes: int = metric(
-        "Changes of its replicas while the job ran.", panels=(Panel("Changes of replicas", expr="increase({}[5m])"),)
+        "Changes of its replicas while the job ran.", panel=Panel("Changes of replicas", expr="increase({}[5m])")
     )
     undone: int = metric(
-        "Changes of its replicas that failed and were undone.",
-        short="changes_undone",
-        alerts=(
-            Alert(
-                "ChangeUndone",
-                "a change of replicas was undone",
-                "increase({}[15m]) > 0",
-                "A change of region {{ $labels.region }} of job {{ $labels.rel_job }} was undone",
-            ),
-        ),
-    )
+        "Changes of its replicas that failed and were undone.", short="changes_undone", alert=Alert(
+            "ChangeUndone", "a change of replicas was undone", "increase({}[15m]) > 0", "",
+            "A change of region {{ $labels.region }} of job {{ $labels.rel_job }} was undone"))  # fmt: skip
     moved_keys: int = metric("Keys whose state moved to another replica.")
-    moved_bytes: int = metric(
-        "Bytes of state that moved to another replica.", unit=Unit.BYTES, panels=(Panel("State moved"),)
-    )
+    moved_bytes: int = metric("Bytes of state that moved to another replica.", panel="State moved")
     held_seconds: float = metric(
         "Time that moving keys waited for their state, from the first router that held them to the last one that knew "
-        "their new owner, seconds.",
-        default=0.0,
-        unit=Unit.SECONDS,
+        "their new owner, seconds."
     )
-    longest_hold: float = metric(
+    longest_hold: float = gauge(
         "The longest that moving keys have waited so far, seconds.",
-        default=0.0,
-        kind=Kind.GAUGE,
-        unit=Unit.SECONDS,
         short="longest_hold_seconds",
-        panels=(Panel("Moving keys held", "{{region}}: longest"),),
+        panel=Panel("Moving keys held", "{{region}}: longest"),
     )
-    to_move: int = metric(
-        "Partitions of keys that the change under way has yet to move.", kind=Kind.GAUGE, short="partitions_to_move"
-    )
+    to_move: int = gauge("Partitions of keys that the change under way has yet to move.", short="partitions_to_move")
     held: int = 0
 
     def with_change(self, *, undone: bool = False) -> RegionCounters:

@@ -16,7 +16,7 @@ from rayelastic.policy.element.cpu_budgets import CpuBudget
 from rayelastic.runtime.values.checkpoint_record import CheckpointCounters
 from rayelastic.runtime.values.failure import Failure
 from rayelastic.runtime.values.hot_key import HotKey
-from rayelastic.runtime.values.metrics import Alert, Kind, Panel, Unit, combined, described, metric
+from rayelastic.runtime.values.metrics import Alert, Panel, combined, described, gauge, metric
 from rayelastic.runtime.values.outage import Outage
 from rayelastic.runtime.values.region_counters import RegionCounters
 
@@ -41,6 +41,7 @@ class State(enum.Enum):
         return self in (State.FINISHED, State.FAILED, State.CANCELLED)
 
 
+CPU_TIMES = "CPU time and waiting for the GIL"  # a panel of the dashboard
 FAILED = "failed"  # the reason of tuples that on_error="skip" dropped
 BAD_ROW = "bad_row"  # the reason of rows of a file that on_bad_row="skip" dropped
 
@@ -70,114 +71,56 @@ class OperatorSample:
 
     name: str
     model: str
-    tuples_in: int = metric(
-        "Tuples received.", top="in", page="tuples received", panels=(Panel("Tuples into operators"),)
-    )
+    # fmt: off
+    tuples_in: int = metric("Tuples received.", top="in", page="tuples received", panel="Tuples into operators")
     tuples_out: int = metric(
-        "Tuples emitted.",
-        page="tuples emitted",
-        panels=(Panel("Tuples out of operators"),),
-        alerts=(
-            Alert(
-                "JobStalled",
-                "no tuple moved for 5 minutes",
-                "sum by (rel_job) (rate({}[5m])) == 0",
-                "Job {{ $labels.rel_job }} has moved no tuple for 5 minutes",
-                "5m",
-            ),
-        ),
-    )
-    queued: int = metric("Tuples in its queue.", kind=Kind.GAUGE, page="tuples in its queue")
+        "Tuples emitted.", page="tuples emitted", panel="Tuples out of operators", alert=Alert(
+            "JobStalled", "no tuple moved for 5 minutes", "sum by (rel_job) (rate({}[5m])) == 0", "5m",
+            "Job {{ $labels.rel_job }} has moved no tuple for 5 minutes"))
+    queued: int = gauge("Tuples in its queue.", page="tuples in its queue")
     queue_capacity: int = metric("Tuples that its queue holds; 0 without a queue.", exported=False)
     cpu_seconds: float = metric(
-        "CPU time inside its function, without that of operators downstream, seconds.", default=0.0, unit=Unit.SECONDS
-    )
+        "CPU time inside its function, without that of operators downstream, seconds.")
     inside_seconds: float = metric(
-        "Time of threads inside its function, running or waiting, seconds.",
-        default=0.0,
-        unit=Unit.SECONDS,
-        alerts=(
-            Alert(
-                "FallsBehind",
-                "an operator was busy more than 95 % of 10 minutes",
-                "max by (rel_job, operator) (rate({}[5m])) > 0.95",
-                "{{ $labels.operator }} of job {{ $labels.rel_job }} is busy all the time: "
-                "it may not keep up with its input",
-                "10m",
-            ),
-        ),
-    )
+        "Time of threads inside its function, running or waiting, seconds.", alert=Alert(
+            "FallsBehind", "an operator was busy more than 95 % of 10 minutes",
+            "max by (rel_job, operator) (rate({}[5m])) > 0.95", "10m",
+            "{{ $labels.operator }} of job {{ $labels.rel_job }} is busy all the time: "
+            "it may not keep up with its input"))
     waited_seconds: float = metric(
-        "Time of threads asleep inside its function, for an answer from outside and not for a CPU, seconds.",
-        default=0.0,
-        unit=Unit.SECONDS,
-    )
+        "Time of threads asleep inside its function, for an answer from outside and not for a CPU, seconds.")
     blocked_seconds: float = metric(
-        "Time of threads blocked on its output, seconds.",
-        default=0.0,
-        unit=Unit.SECONDS,
-        panels=(Panel("Blocked on output"),),
-        alerts=(
-            Alert(
-                "BackPressure",
-                "an operator was blocked on its output more than 80 % of the time",
-                "max by (rel_job, operator) (rate({}[5m])) > 0.8",
-                "{{ $labels.operator }} of job {{ $labels.rel_job }} is blocked on its output most of the time",
-                "10m",
-            ),
-        ),
-    )
+        "Time of threads blocked on its output, seconds.", panel="Blocked on output", alert=Alert(
+            "BackPressure", "an operator was blocked on its output more than 80 % of the time",
+            "max by (rel_job, operator) (rate({}[5m])) > 0.8", "10m",
+            "{{ $labels.operator }} of job {{ $labels.rel_job }} is blocked on its output most of the time"))
     errors: int = metric(
         "Calls of its function that raised; the first one ends the job.",
-        top="errors",
-        page="errors",
-        panels=(Panel("Errors", expr="{}"),),
-    )
+        top="errors", page="errors", panel=Panel("Errors", expr="{}"))
     lane: str = ""
-    state_keys: int = metric("Keys with state.", kind=Kind.GAUGE, page="keys with state")
-    state_bytes: int = metric(
-        "Memory of that state, bytes; without the Python objects in it.",
-        kind=Kind.GAUGE,
-        unit=Unit.BYTES,
-        page="state",
-        panels=(Panel("State"),),
-    )
+    state_keys: int = gauge("Keys with state.", page="keys with state")
+    state_bytes: int = gauge(
+        "Memory of that state, bytes; without the Python objects in it.", page="state", panel="State")
     latency: tuple[int, ...] = metric(
         "Of a sink, its latency markers by latency: entry i counts those below 2^i microseconds that no earlier entry "
         "counts, the last one all others. Each source sends ten a second.",
-        default=(),
-        combine=lambda marks: tuple(map(sum, zip(*marks, strict=True))),
-        exported=False,
-    )
-    channels: int = metric("Channels in use by an elastic or parallel stage; 0 for others.", kind=Kind.GAUGE)
+        default=(), combine=lambda marks: tuple(map(sum, zip(*marks, strict=True))), exported=False)
+    channels: int = gauge("Channels in use by an elastic or parallel stage; 0 for others.")
     answered_by_python: int = metric(
-        "Tuples that its compiled function left to the Python function.", short="tuples_answered_by_python"
-    )
+        "Tuples that its compiled function left to the Python function.", short="tuples_answered_by_python")
     dropped: Mapping[str, int] = metric(
         "Tuples dropped, by reason: an output port without a sink, such as `late`; `failed` (on_error='skip'); "
         "`bad_row` (on_bad_row='skip').",
-        default=dict,
-        combine=_summed,
-        short="tuples_dropped",
-        more=("reason",),
-        top="dropped",
-        page="tuples dropped",
-        alerts=(
-            Alert(
-                "TuplesDropped",
-                "tuples were dropped: the label `reason` says why",
-                "increase({}[5m]) > 0",
-                "{{ $labels.operator }} of job {{ $labels.rel_job }} drops tuples ({{ $labels.reason }})",
-            ),
-        ),
-    )
+        default=dict, combine=_summed, short="tuples_dropped", more=("reason",),
+        top="dropped", page="tuples dropped", alert=Alert(
+            "TuplesDropped", "tuples were dropped: the label `reason` says why", "increase({}[5m]) > 0", "",
+            "{{ $labels.operator }} of job {{ $labels.rel_job }} drops tuples ({{ $labels.reason }})"))
     lines_repaired: int = metric("Lines that a text source read with bytes that aren't UTF-8, which became U+FFFD.")
     watermark: float | None = metric(
         "Its watermark, seconds since 1970: tuples up to then have arrived. None without an event time.",
-        default=None,
-        combine=lambda watermarks: min((one for one in watermarks if one is not None), default=None),
-        exported=False,
-    )
+        default=None, combine=lambda values: min((one for one in values if one is not None), default=None),
+        exported=False)
+    # fmt: on
 
     def latency_quantile(self, quantile: float) -> float | None:
         """Return the latency that this share of the marks stayed below, in seconds: a power of two of microseconds.
@@ -221,40 +164,20 @@ class PESample:
 
     pe: str
     seconds: float
-    threads: int = metric("Scheduler threads in force.", kind=Kind.GAUGE, panels=(Panel("Scheduler threads"),))
+    threads: int = gauge("Scheduler threads in force.", panel="Scheduler threads")
     gil_wait_seconds: float = metric(
-        "Time of threads that waited for the GIL, seconds.",
-        default=0.0,
-        unit=Unit.SECONDS,
-        panels=(Panel("CPU time and waiting for the GIL", "GIL wait {{pe}}"),),
+        "Time of threads that waited for the GIL, seconds.", panel=Panel(CPU_TIMES, "GIL wait {{pe}}")
     )
     operators: Sequence[OperatorSample] = ()
     links: dict[str, dict[str, Any]] = field(default_factory=dict)
     port: dict[str, int] = field(default_factory=dict)
-    threads_stuck: int = metric(
-        "Scheduler threads that don't return from user code.",
-        kind=Kind.GAUGE,
-        alerts=(
-            Alert(
-                "ThreadStuck",
-                "user code doesn't return",
-                "{} > 0",
-                "A thread of {{ $labels.pe }} (job {{ $labels.rel_job }}) doesn't return from user code",
-                "2m",
-            ),
-        ),
-    )
-    rss_bytes: int = metric(
-        "Memory of its process, bytes; `rel.run` has all PEs in one process.",
-        kind=Kind.GAUGE,
-        unit=Unit.BYTES,
-        panels=(Panel("Memory"),),
-    )
+    threads_stuck: int = gauge(
+        "Scheduler threads that don't return from user code.", alert=Alert(
+            "ThreadStuck", "user code doesn't return", "{} > 0", "2m",
+            "A thread of {{ $labels.pe }} (job {{ $labels.rel_job }}) doesn't return from user code"))  # fmt: skip
+    rss_bytes: int = gauge("Memory of its process, bytes; `rel.run` has all PEs in one process.", panel="Memory")
     cpu_seconds: float = metric(
-        "CPU time of its native threads, in operators and outside, seconds.",
-        default=0.0,
-        unit=Unit.SECONDS,
-        panels=(Panel("CPU time and waiting for the GIL", "CPU {{pe}}"),),
+        "CPU time of its native threads, in operators and outside, seconds.", panel=Panel(CPU_TIMES, "CPU {{pe}}")
     )
     hot_keys: Mapping[str, HotKey] = field(default_factory=dict)
 

@@ -47,140 +47,86 @@ _OF_REGION = declared(RegionCounters, Scope.REGION)
 _OF_JOB = declared(CheckpointCounters, Scope.JOB)
 
 
-def _link(source: str, text: str, short: str = "", **settings: Any) -> Metric:
-    return Metric(Scope.LINK, source, text, short=short, **settings)
-
-
-_OF_LINK = (  # `source` is the key of a native counter
-    _link("bytes_sent", "Bytes sent over a link.", "sent_bytes", unit=Unit.BYTES, panels=(Panel("Link bytes"),)),
-    _link("bytes_received", "Bytes received over a link.", "received_bytes", unit=Unit.BYTES),
-    _link("records_sent", "Tuples sent over a link.", "sent_records"),
-    _link("records_received", "Tuples received over a link.", "received_records"),
-    _link(
-        "unconsumed_bytes",
-        "Bytes sent, or received, whose credit isn't returned.",
-        "credit_used_bytes",
-        kind=Kind.GAUGE,
-        unit=Unit.BYTES,
-        panels=(Panel("Link credit in use"),),
-    ),
-    _link("credit_waits", "Times that its sender had tuples and no credit."),
-    _link("blocked_seconds", "Time that its sender waited for credit or for the socket, seconds.", unit=Unit.SECONDS),
-    _link("retransmits", "TCP segments sent again; 0 within a node.", panels=(Panel("Link retransmits"),)),
-)
-
-
-def _gauge(scope: Scope, source: str, text: str, *panels: Panel, **settings: Any) -> Metric:
-    return Metric(scope, source, text, Kind.GAUGE, panels=panels, **settings)
-
-
 _QUANTILE = "histogram_quantile({}, sum by (rel_job, operator, le) (rate({{}}[1m])))"
+_LATENCIES, _TIMES = "Latency from source to sink", "Checkpoints: time"  # panels
+
+
+def _counter(scope: Scope, source: str, text: str, *panels: str | Panel, **settings: Any) -> Metric:
+    drawn = tuple(Panel(one) if isinstance(one, str) else one for one in panels)
+    return Metric(scope, source, text, panels=drawn, **settings)
+
+
+def _gauge(*declaration: Any, **settings: Any) -> Metric:
+    return _counter(*declaration, kind=Kind.GAUGE, **settings)
+
+
+# fmt: off
+_OF_LINK = (  # `source` is the key of a native counter
+    _counter(Scope.LINK, "bytes_sent", "Bytes sent over a link.", "Link bytes", short="sent_bytes"),
+    _counter(Scope.LINK, "bytes_received", "Bytes received over a link.", short="received_bytes"),
+    _counter(Scope.LINK, "records_sent", "Tuples sent over a link.", short="sent_records"),
+    _counter(Scope.LINK, "records_received", "Tuples received over a link.", short="received_records"),
+    _gauge(Scope.LINK, "unconsumed_bytes", "Bytes sent, or received, whose credit isn't returned.",
+           "Link credit in use", short="credit_used_bytes"),
+    _counter(Scope.LINK, "credit_waits", "Times that its sender had tuples and no credit."),
+    _counter(Scope.LINK, "blocked_seconds", "Time that its sender waited for credit or for the socket, seconds."),
+    _counter(Scope.LINK, "retransmits", "TCP segments sent again; 0 within a node.", "Link retransmits"),
+)
 _RATE = _gauge(
-    Scope.OPERATOR, "rate", "Tuples a second received since the previous reading, or the start; of a source: emitted."
-)
+    Scope.OPERATOR, "rate",
+    "Tuples a second received since the previous reading, or the start; of a source: emitted.")
 _COST_SHARE = _gauge(
-    Scope.OPERATOR,
-    "cost_share",
+    Scope.OPERATOR, "cost_share",
     "Its share of the CPU time of all operators of its PE since the previous reading, or the start, 0 to 1.",
-    Panel("Share of cost"),
-    unit=Unit.SHARE,
-)
+    "Share of cost")
 _QUEUE_FILL = _gauge(
-    Scope.OPERATOR,
-    "queue_fill",
-    "Share of its queue that is full, 0 to 1; 0 without a queue.",
-    Panel("Queue fill"),
-    unit=Unit.SHARE,
-)
-_LATENCY = Metric(
-    Scope.OPERATOR,
-    "latency_marks",
+    Scope.OPERATOR, "queue_fill", "Share of its queue that is full, 0 to 1; 0 without a queue.", "Queue fill")
+_LATENCY = _counter(
+    Scope.OPERATOR, "latency_marks",
     "Latency markers that took at most `le` seconds from a source to this sink. Each source sends ten a second.",
-    unit=Unit.SECONDS,
-    more=("le",),
-    panels=(
-        Panel("Latency from source to sink", "{{operator}} p50", _QUANTILE.format(0.5)),
-        Panel("Latency from source to sink", "{{operator}} p99", _QUANTILE.format(0.99)),
-    ),
-    alerts=(
-        Alert(
-            "LatencyHigh",
-            "1 % of tuples took more than 10 s",
-            "histogram_quantile(0.99, sum by (rel_job, operator, le) (rate({}[5m]))) > 10",
-            "1 in 100 tuples takes more than 10 s to {{ $labels.operator }} of job {{ $labels.rel_job }}",
-            "5m",
-        ),
-    ),
-)
+    Panel(_LATENCIES, "{{operator}} p50", _QUANTILE.format(0.5), Unit.SECONDS),
+    Panel(_LATENCIES, "{{operator}} p99", _QUANTILE.format(0.99), Unit.SECONDS),
+    more=("le",), alert=Alert(
+        "LatencyHigh", "1 % of tuples took more than 10 s",
+        "histogram_quantile(0.99, sum by (rel_job, operator, le) (rate({}[5m]))) > 10", "5m",
+        "1 in 100 tuples takes more than 10 s to {{ $labels.operator }} of job {{ $labels.rel_job }}"))
 _WATERMARK = _gauge(
-    Scope.OPERATOR,
-    "watermark",
+    Scope.OPERATOR, "watermark",
     "Its watermark, seconds since 1970, of streams with an event time: `time()` minus it is how far it lags.",
-    unit=Unit.SECONDS,
-    short="watermark_seconds",
-)
+    short="watermark_seconds")
 _MODELS = _gauge(
-    Scope.PE,
-    "operators",
-    "Operators under a threading model.",
-    Panel("Threading models", "{{model}} on {{pe}}"),
-    more=("model",),
-)
-_REPLICAS = _gauge(Scope.REGION, "replicas", "Replicas of a region.", Panel("Replicas"))
-_PIPELINES = _gauge(Scope.REGION, "pipelines", "Pipelines of each replica of a region.", Panel("Pipelines"))
+    Scope.PE, "operators", "Operators under a threading model.", Panel("Threading models", "{{model}} on {{pe}}"),
+    more=("model",))
+_REPLICAS = _gauge(Scope.REGION, "replicas", "Replicas of a region.", "Replicas")
+_PIPELINES = _gauge(Scope.REGION, "pipelines", "Pipelines of each replica of a region.", "Pipelines")
 _HOTTEST_KEY = _gauge(
-    Scope.REGION,
-    "hottest_key_share",
-    "Share of its tuples that the most frequent key has, of a sample, 0 to 1; 0: no key has a tenth.",
-    unit=Unit.SHARE,
-)
-_CHECKPOINT_TIMES = "Checkpoints: time"
+    Scope.REGION, "hottest_key_share",
+    "Share of its tuples that the most frequent key has, of a sample, 0 to 1; 0: no key has a tenth.")
 _CHECKPOINT_SECONDS = _gauge(
-    Scope.JOB,
-    "checkpoint_seconds",
-    "Time that the last complete checkpoint took, seconds.",
-    Panel(_CHECKPOINT_TIMES, "the last one took"),
-    unit=Unit.SECONDS,
-)
+    Scope.JOB, "checkpoint_seconds", "Time that the last complete checkpoint took, seconds.",
+    Panel(_TIMES, "the last one took"))
 _CHECKPOINT_PAUSED = _gauge(
-    Scope.JOB,
-    "checkpoint_paused_seconds",
-    "Of that, time for which sources paused, seconds.",
-    Panel(_CHECKPOINT_TIMES, "sources paused"),
-    unit=Unit.SECONDS,
-)
+    Scope.JOB, "checkpoint_paused_seconds", "Of that, time for which sources paused, seconds.",
+    Panel(_TIMES, "sources paused"))
 _CHECKPOINT_BYTES = _gauge(
-    Scope.JOB,
-    "checkpoint_bytes",
-    "State that the last complete checkpoint wrote, bytes.",
-    Panel("Checkpoints: state written"),
-    unit=Unit.BYTES,
-)
+    Scope.JOB, "checkpoint_bytes", "State that the last complete checkpoint wrote, bytes.",
+    "Checkpoints: state written")
 _CHECKPOINT_AGE = _gauge(
-    Scope.JOB,
-    "checkpoint_age_seconds",
+    Scope.JOB, "checkpoint_age_seconds",
     "Time since the last complete checkpoint, or since the start if there is none, seconds.",
-    Panel(_CHECKPOINT_TIMES, "since the last one"),
-    unit=Unit.SECONDS,
-    alerts=(
-        Alert(
-            "CheckpointsTooOld",
-            "a failure now would repeat more than 5 minutes of work",
-            "{} > 300",
-            "Job {{ $labels.rel_job }} has had no complete checkpoint for 5 minutes: "
-            "a failure would repeat that much work",
-            "1m",
-        ),
-    ),
-)
-_EPOCH = _gauge(Scope.JOB, "epoch", "The routing epoch in force.", Panel("Routing epoch"))
-_SECONDS = _gauge(Scope.JOB, "seconds", "Time since the start of the job, seconds.", unit=Unit.SECONDS)
+    Panel(_TIMES, "since the last one"), alert=Alert(
+        "CheckpointsTooOld", "a failure now would repeat more than 5 minutes of work", "{} > 300", "1m",
+        "Job {{ $labels.rel_job }} has had no complete checkpoint for 5 minutes: "
+        "a failure would repeat that much work"))
+_EPOCH = _gauge(Scope.JOB, "epoch", "The routing epoch in force.", "Routing epoch")
+_SECONDS = _gauge(Scope.JOB, "seconds", "Time since the start of the job, seconds.")
 _ALL = (
     *OF_OPERATOR, _RATE, _COST_SHARE, _QUEUE_FILL, _LATENCY, _WATERMARK,
     *_OF_PE, _MODELS, *_OF_LINK,
     _REPLICAS, _PIPELINES, *_OF_REGION, _HOTTEST_KEY,
     *_OF_JOB, _CHECKPOINT_SECONDS, _CHECKPOINT_PAUSED, _CHECKPOINT_BYTES, _CHECKPOINT_AGE, _EPOCH, _SECONDS,
-)  # fmt: skip
+)
+# fmt: on
 METRICS = {metric.name: metric for metric in _ALL}
 
 
