@@ -29,7 +29,7 @@ const std::vector<Aggregate> kAll = {{AggregateFunction::Count, ""},  {Aggregate
 
 TEST(counts_words_in_the_order_of_the_keys) {
   const std::shared_ptr<Operator> spec = make_aggregate("count", kInput, kCounts, {"word"}, kCount, Emit::Final);
-  CHECK_EQ(spec.flags, static_cast<std::uint32_t>(REL_ON_FINISH));
+  CHECK_EQ(spec->flags(), static_cast<std::uint32_t>(REL_ON_FINISH));
   FakeContext context(spec, 16);
   std::mt19937_64 random(9);
   std::vector<std::string> words;
@@ -55,7 +55,7 @@ TEST(counts_words_in_the_order_of_the_keys) {
 
 TEST(an_aggregate_of_runs_keeps_nothing_between_them) {
   const std::shared_ptr<Operator> spec = make_aggregate("part", kInput, kEverything, {"word"}, kAll, Emit::Run);
-  CHECK_EQ(spec.flags, 0U);
+  CHECK_EQ(spec->flags(), 0U);
   CHECK(spec->state() == nullptr);  // nothing to export, so nothing that a checkpoint would miss
   FakeContext context(spec, 2);  // fewer than the keys of a run: it flushes
   const std::string note = "a note that is too long to be inline";
@@ -106,7 +106,7 @@ TEST(every_function_ignores_nulls) {
 
 TEST(updates_give_one_record_each_with_texts_of_their_own) {
   const std::shared_ptr<Operator> spec = make_aggregate("updates", kInput, kEverything, {"word"}, kAll, Emit::Update);
-  CHECK_EQ(spec.flags, static_cast<std::uint32_t>(REL_ONE_TO_ONE));
+  CHECK_EQ(spec->flags(), static_cast<std::uint32_t>(REL_ONE_TO_ONE));
   FakeContext context(spec, 100);
   std::vector<std::string> notes;
   std::vector<Row> run;
