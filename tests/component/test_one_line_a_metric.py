@@ -49,7 +49,7 @@ console = Console(width=200, height=50, file=io.StringIO(), record=True)
 console.print(picture(view(job, None), 200, 50))
 metrics, plan = job.metrics(), job.plan()
 frame = frame_between(None, metrics, plan, Rows(plan))
-told = Story("planted", job=job).told()
+told = Story("planted", job=job).opening()
 job.close()
 print(json.dumps({
     "prometheus": [line for line in text.splitlines() if "skipped" in line],
