@@ -1,4 +1,4 @@
-"""`rayelastic top JOB`: what a job does, live in a terminal; lines without one. The picture is made by rich.
+"""`rayelastic top JOB`: the live state of a job in a terminal, or as lines of text. It draws with rich.
 
 A value (`View`) holds what is shown, drawn to the width and height of the terminal. The most expensive operators come
 first; the rest is counted.
@@ -65,7 +65,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A job at one moment.
+    """A reading of a job.
 
     Args:
         status: of the job.

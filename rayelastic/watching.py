@@ -1,4 +1,4 @@
-"""What notebooks show of jobs and results: `_repr_html_`, and `job.watch()`, which updates in place.
+"""Jobs and results in notebooks: `_repr_html_`, and `job.watch()`, which updates in place.
 
 A watch reads the job in a thread of its own, so nothing blocks the kernel; it ends with the job, or by `stop`.
 """
@@ -27,7 +27,7 @@ MIB = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a picture of a job shows.
+    """One reading of a job, for its picture.
 
     Args:
         name: of the job, running or over.
@@ -140,7 +140,7 @@ class Watch:
 
 
 def in_notebook(html: str) -> Callable[[str], None]:
-    """Show HTML in the notebook's current cell; return what replaces it.
+    """Show HTML in the notebook's current cell; return a function that replaces it.
 
     Raises:
         SetupError: this isn't a notebook.

@@ -39,7 +39,7 @@ STYLE = (
 
 @dataclass(frozen=True, slots=True)
 class OperatorNote:
-    """What to write into the box of an operator beside its name.
+    """The text and marks of an operator's box besides its name.
 
     Args:
         lane: how it runs; empty if unknown.
@@ -106,7 +106,7 @@ def plan_svg(
 
 
 def _note(group: Group, notes: Mapping[str, OperatorNote]) -> OperatorNote:
-    """What several operators have in common, the fullest queue, the whole cost."""
+    """Return the note of a box: what its operators have in common, the fullest queue, their total cost."""
     found = [notes.get(name, OperatorNote()) for name in group.operators]
     if len(found) == 1:
         return found[0]
@@ -121,7 +121,7 @@ def _note(group: Group, notes: Mapping[str, OperatorNote]) -> OperatorNote:
 
 
 def _frames(plan: ShownPlan, groups: tuple[Group, ...], layout: Layout) -> Iterator[str]:
-    """A frame around each region, unless other boxes are in its way; the stripe of a box shows its region anyway."""
+    """Yield a frame around each region, unless it would cover other boxes; stripes show regions, too."""
     taken: list[Box] = []
     for number, planned in enumerate(plan.regions):
         inside = {group.name for group in groups if set(group.operators) <= set(planned.region.operators)}
@@ -202,7 +202,7 @@ def _box(group: Group, box: Box, note: OperatorNote, region: int) -> str:
 
 
 def _legend(notes: Iterable[OperatorNote], layout: Layout, height: float) -> Iterator[str]:
-    """What the colours of boxes say, as far as they are there."""
+    """Yield the legend of the colours and marks that the picture has."""
     x, y = 12.0, height - 8
     shown = list(notes)
     for lane in LANES:

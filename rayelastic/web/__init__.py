@@ -1,4 +1,4 @@
-"""The web UI of jobs: what is read of a job, kept for a while, and served to browsers.
+"""The web UI of jobs: it samples a job, keeps its history for a while, and serves both to browsers.
 
 Knows a job as a `Watched`, never how it was started. What browsers load is in `assets/`.
 """

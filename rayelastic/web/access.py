@@ -1,4 +1,4 @@
-"""Who may look: those who know the token. What browsers load: only what this server serves.
+"""Access to the web UI: viewers need the token, and browsers load nothing from other servers.
 
 The token comes once in the address, then in a cookie that scripts can't read and other sites can't send. A browser
 sends a cookie to all ports of a host. So this one belongs to a path of this web UI, which other servers don't know.

@@ -1,4 +1,4 @@
-"""What happened in a job, as the web UI shows it: each with its reason, what was seen, and what it changed.
+"""The events of a job for the web UI, each with its reason, the observed values, and its effect.
 
 Made of passes of adaptation loops and of what differs between two statuses. Must not know who keeps them.
 """

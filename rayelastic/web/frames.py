@@ -1,4 +1,4 @@
-"""What a job did between two readings, as a table of numbers: a row an operator, and one of the whole job.
+"""The activity of a job between two readings, as a table of numbers, a row an operator, and values of the whole job.
 
 The table is float32 and goes to browsers as it is, so that thousands of operators cost next to nothing. Must not know
 who keeps it.

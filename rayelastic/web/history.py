@@ -1,4 +1,4 @@
-"""What the web UI keeps of a job over time, within a bound of memory: frames, series, events, plans.
+"""The history of a job in the web UI, within a bound of memory: frames, series, events, plans.
 
 Older frames are thinned out, so that users can look back to the start at a coarser grain. Used from one thread.
 """

@@ -1,7 +1,7 @@
-"""Ray's own dashboard as a tab of the web UI: relayed from where Ray serves it, behind the same token, read only.
+"""Ray's own dashboard as a tab of the web UI: a read-only relay behind the same token.
 
-Ray's dashboard has no place for pages of others, so it comes into ours: one address and one token for both. Only GET is
-passed on, and nothing that ends an actor. Must not know Ray: a catalogue says where its dashboard is.
+Ray's dashboard has no place for other pages, so the web UI includes it: one address and one token for both. The relay
+accepts GET alone, and no path that ends an actor. Must not know Ray: a catalogue has the address of its dashboard.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class RayTab:
         self._session: ClientSession | None = None
 
     async def pass_on(self, request: web.Request) -> web.StreamResponse:
-        """Answer a request below PATH."""
+        """Relay a request below PATH."""
         from aiohttp import ClientError, ClientSession, web
 
         rest = request.match_info["rest"]

@@ -1,4 +1,4 @@
-"""One job in the web UI: its history, its sampler if it runs, and what its viewers wait for."""
+"""One job in the web UI: its history, its sampler while it runs, and the updates of its viewers."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class Story:
         return self._closed
 
     def opening(self) -> dict[str, Any]:
-        """Return what a viewer needs before the first frame."""
+        """Return the values that a viewer needs before the first frame."""
         return {
             "name": self.name,
             "live": self.live,

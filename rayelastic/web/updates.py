@@ -1,6 +1,6 @@
-"""What viewers of a job receive: all that the web UI shows of it, or what has changed since the number before.
+"""The updates for viewers of a job: its whole state, or the changes since the previous number.
 
-Each is written once, however many look. Whoever misses a number is sent all again. Must not know who looks.
+Each is written once for all viewers. A viewer that misses a number gets the whole state. Must not know the viewers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the web UI needs of a job and of a catalogue of jobs. `Job` is a `Watched`. Must not know the server."""
+"""The interfaces of a job and of a catalogue of jobs for the web UI. `Job` is a `Watched`. Must not know the server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A metric is one line in the table: planted into a copy of the package, it is everywhere that metrics are shown.
+"""A metric is one declaration: CONTRIBUTING's example, planted into a copy of the package, is shown everywhere.
 
 The native counter behind it is one that the extension counts already. So the whole cost of a metric is this line, the
 counter's line in scheduler.hpp, and the code that counts.
@@ -7,6 +7,7 @@ counter's line in scheduler.hpp, and the code that counts.
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -19,9 +20,6 @@ from rayelastic import _native
 
 ROOT = Path(rayelastic.__file__).parents[1]
 BEFORE = "    lane: str ="
-LINE = """    skipped: int = metric("Tuples on which its function failed.", top="skipped", page="tuples skipped",
-        panel="Skipped", alert=Alert("Skips", "tuples were skipped", "{} > 0", "", "Skips"))
-"""
 PROGRAM = """
 import io, json, urllib.request
 import rayelastic as rel
@@ -49,7 +47,7 @@ console = Console(width=200, height=50, file=io.StringIO(), record=True)
 console.print(picture(view(job, None), 200, 50))
 metrics, plan = job.metrics(), job.plan()
 frame = frame_between(None, metrics, plan, Rows(plan))
-told = Story("planted", job=job).told()
+told = Story("planted", job=job).opening()
 job.close()
 print(json.dumps({
     "prometheus": [line for line in text.splitlines() if "skipped" in line],
@@ -72,7 +70,8 @@ def test_a_planted_metric_is_shown_everywhere(tmp_path: Path) -> None:
     table = tmp_path / "rayelastic" / "runtime" / "values" / "status.py"
     text = table.read_text()
     assert text.count(BEFORE) == 1
-    table.write_text(text.replace(BEFORE, LINE + BEFORE))
+    (declaration,) = re.findall(r"^   (skipped: int = .*?)^   ```", (ROOT / "CONTRIBUTING.md").read_text(), re.M | re.S)
+    table.write_text(text.replace(BEFORE, f"    {declaration}{BEFORE}"))
     # -S: the editable package isn't to be found, only what it depends on
     paths = [str(tmp_path), *(path for path in sys.path if "packages" in path)]
     ran = subprocess.run(

@@ -1,4 +1,4 @@
-"""What a picture of a plan has as one box: an operator, operators that are alike, a region, a PE, a node.
+"""The boxes of a plan's picture: an operator, operators that are alike, a region, a PE, or a node each.
 
 A large graph is shown collapsed and opened where somebody looks. Must not know how it is drawn.
 """
@@ -49,7 +49,7 @@ class Group:
 
 
 def detail_of(operators: int) -> Detail:
-    """How much is shown of so many operators if nobody says.
+    """Return the default detail for a number of operators.
 
     >>> detail_of(59), detail_of(60)
     (<Detail.OPERATORS: 'operators'>, <Detail.ALIKE: 'alike'>)
@@ -92,14 +92,14 @@ def grouped(plan: ShownPlan, detail: Detail, opened: Container[str] = ()) -> tup
 
 
 def edges_between(plan: ShownPlan, groups: Iterable[Group]) -> tuple[tuple[str, str], ...]:
-    """The edges of a plan between boxes, each pair once."""
+    """Return the edges of a plan between boxes, each pair once."""
     home = {operator: group.name for group in groups for operator in group.operators}
     pairs = ((home[operator_of(stream)], home[operator_of(end)]) for stream, end in plan.edges)
     return tuple(dict.fromkeys(pair for pair in pairs if pair[0] != pair[1]))
 
 
 def shortened(text: str, letters: int) -> str:
-    """Cut a text in its middle, as names differ at their ends.
+    """Shorten a text by its middle, because names differ at their ends.
 
     >>> shortened("normalise_and_validate_7", 12), shortened("words", 12)
     ('normal…ate_7', 'words')
@@ -125,7 +125,7 @@ def _shown(operators: tuple[str, ...]) -> str:
 
 
 def _alike(plan: ShownPlan) -> dict[str, tuple[str, str]]:
-    """{operator: the first that is like it, what their names have in common}, of those of which there are enough.
+    """Return {operator: (the first operator of its group, the pattern of their names)}, for large groups.
 
     Operators are alike if their names differ in numbers alone, and their upstream and downstream operators are alike.
     Colour refinement (Weisfeiler and Leman 1968) finds them. It compares sets, so the number of branches makes no

@@ -15,7 +15,7 @@ BEND_WEIGHT = 4.0  # against 1 of a box: long lines shall be straight
 def heights(
     found: Layers, columns: Sequence[Sequence[Slot]], room: Callable[[Slot], float], apart: float
 ) -> dict[Slot, float]:
-    """Give the middle of each slot, in pixels from the first one's upper side.
+    """Return the middle of each slot, in pixels below the top of the first one.
 
     Args:
         found: who is joined to whom.

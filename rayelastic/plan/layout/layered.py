@@ -1,4 +1,4 @@
-"""A layered layout with ports and level and upright lines: what a graph looks like, from left to right.
+"""A layered layout from left to right, with ports, and with horizontal and vertical lines.
 
 Lines turn only in the gaps between columns, which have no boxes. They pass a column only at a bend, which has space of
 its own. So no line crosses a box, whatever the graph. In a gap, the lines of one origin share an upright piece, on a
@@ -28,7 +28,7 @@ MARGIN = 12.0
 
 
 def layered(sizes: Mapping[str, tuple[float, float]], edges: Iterable[tuple[str, str]]) -> Layout:
-    """Place the nodes of a graph and lead its edges.
+    """Place the nodes of a graph and route its edges.
 
     Args:
         sizes: {node: its width and height in pixels}, in the order that is to decide between equals.
@@ -73,7 +73,7 @@ def layered(sizes: Mapping[str, tuple[float, float]], edges: Iterable[tuple[str,
 
 
 def _entries(found: Layers, middle: Mapping[Slot, float]) -> dict[tuple[Slot, Slot], float]:
-    """How high each piece ends: lines that enter one box do so below each other, in the order of where they start."""
+    """Return the height at which each piece ends: lines enter a box in the vertical order of their starts."""
     coming: dict[Slot, list[Slot]] = {}
     for a, b in found.pieces:
         coming.setdefault(b, []).append(a)
@@ -92,7 +92,7 @@ def _tracks(
     middle: Mapping[Slot, float],
     entries: Mapping[tuple[Slot, Slot], float],
 ) -> tuple[dict[tuple[Slot, Slot], int], list[int]]:
-    """The track of each piece that isn't level, and how many tracks the gap behind each column has."""
+    """Return the track of each piece that isn't level, and the number of tracks in the gap after each column."""
     leaving: dict[Slot, list[Slot]] = {}
     for a, b in found.pieces:
         if abs(middle[a] - entries[a, b]) > LEVEL:

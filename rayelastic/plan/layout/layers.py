@@ -42,7 +42,7 @@ class Layers:
 
 
 def layers(nodes: Sequence[str], edges: Iterable[tuple[str, str]]) -> Layers:
-    """Give every node a column, right of all that feed it.
+    """Assign a column to each node, to the right of all its origins.
 
     Args:
         nodes: in the order that is to decide between equals.

@@ -10,7 +10,7 @@ __all__ = ["Box", "Layout", "Line"]
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """Where a node is; pixels, from the left upper corner.
+    """The place of a node, in pixels from the upper left corner.
 
     >>> Box(0, 0, 10, 10).overlaps(Box(5, 5, 10, 10)), Box(0, 0, 10, 10).overlaps(Box(10, 0, 10, 10))
     (True, False)
@@ -22,7 +22,7 @@ class Box:
     height: float
 
     def overlaps(self, other: Box) -> bool:
-        """Whether some area belongs to both."""
+        """Return whether the boxes share an area."""
         return (
             self.x < other.x + other.width
             and other.x < self.x + self.width
@@ -33,7 +33,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """The way of an edge.
+    """The route of an edge.
 
     Args:
         origin: where it starts.
@@ -48,7 +48,7 @@ class Line:
     back: bool = False
 
     def crosses(self, box: Box) -> bool:
-        """Whether it goes through the inside of a box.
+        """Return whether it passes through a box.
 
         >>> Line("a", "b", ((0, 5), (20, 5))).crosses(Box(5, 0, 10, 10))
         True

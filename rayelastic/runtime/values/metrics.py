@@ -1,4 +1,4 @@
-"""What a metric is, and how a counter of a sample becomes one: a field that `metric` declares.
+"""Metrics, and their declaration: a field of a class of samples that `metric` makes.
 
 One line declares a metric: its name, unit, description and where it is shown. Prometheus and Ray, `rayelastic top`, the
 web UI, the Grafana dashboard, the alert rules and the guide's table are made from these lines. Must not know the

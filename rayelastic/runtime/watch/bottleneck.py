@@ -1,4 +1,4 @@
-"""Which operator limits a job, why, and why the runtime doesn't scale it: from two readings of its counters.
+"""The bottleneck of a job, its cause, and why the runtime doesn't scale it, from two readings of its counters.
 
 In each PE, one thread at a time runs an operator (PLDI'17 section 4.1.1, P09). So an operator that is inside its
 function all the time is full, however many threads there are. Must not know how the counters were carried.
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Bottleneck", "Cause", "Thresholds", "find_bottleneck"]
 
-TOLD = 0.3  # of a region's tuples: the share from which its most frequent key is reported as a reason
+REPORTED = 0.3  # of a region's tuples: the share from which its most frequent key is reported as a reason
 ALWAYS = 0.9  # share of the time inside its function from which an operator is full
 IDLE = 0.1  # share of the time that a source sleeps from which it has less input than the job can take
 FELT = 0.05  # share of the time blocked on output from which an operator upstream is slower for it
@@ -280,7 +280,7 @@ def _held(
     region = planned.region
     if region.kind is RegionKind.PIPELINE:
         return (Code.NO_KEYS(region=region.name),)
-    runs = Code.RUNS_AS(region=region.name, replicas=planned.replicas), *_hottest(planned, hot, TOLD)
+    runs = Code.RUNS_AS(region=region.name, replicas=planned.replicas), *_hottest(planned, hot, REPORTED)
     if not region.kind.is_replicable:
         return runs
     last = next((one for one in reversed(adaptations) if one.pe == REGIONS), None)
