@@ -163,11 +163,10 @@ double idle_share(double seconds) {
   OperatorId previous = scheduler.add_operator(std::make_shared<Silent>(schema));
   for (std::size_t index = 0; index < kOperators; ++index) {
     const bool last = index + 1 == kOperators;
-    const OperatorId id =
-        last ? add_function(scheduler, "count", REL_SINK, schema, {.process = count, .state = std::make_shared<Count>()},
-                            ThreadingModel::Dynamic)
-             : add_function(scheduler, "multiply", REL_ONE_TO_ONE | REL_IN_PLACE, schema,
-                            {.process = functions_of(128).multiply_once, .state = load}, ThreadingModel::Dynamic);
+    const OperatorId id = last ? add_function(scheduler, "count", REL_SINK, schema, {.process = count, .state = std::make_shared<Count>()},
+                                              ThreadingModel::Dynamic)
+                               : add_function(scheduler, "multiply", REL_ONE_TO_ONE | REL_IN_PLACE, schema,
+                                              {.process = functions_of(128).multiply_once, .state = load}, ThreadingModel::Dynamic);
     scheduler.connect(previous, id);
     previous = id;
   }

@@ -144,12 +144,11 @@ double visits(std::size_t ports, double seconds) {
   const auto schema = schema_of(load->record);
   const auto totals = std::make_shared<std::vector<Count>>(ports);
   Scheduler scheduler({.queue_records = kFanOutQueue});
-  const OperatorId from =
-      add_function(scheduler, "source", REL_SOURCE, schema, {.process = make<16>, .state = load});
+  const OperatorId from = add_function(scheduler, "source", REL_SOURCE, schema, {.process = make<16>, .state = load});
   for (std::size_t index = 0; index < ports; ++index) {
-    scheduler.connect(from, add_function(scheduler, "count", REL_SINK, schema,
-                                         {.process = touch<16>, .state = std::shared_ptr<Count>(totals, &(*totals)[index])},
-                                         ThreadingModel::Dynamic));
+    scheduler.connect(
+        from, add_function(scheduler, "count", REL_SINK, schema,
+                           {.process = touch<16>, .state = std::shared_ptr<Count>(totals, &(*totals)[index])}, ThreadingModel::Dynamic));
   }
   const auto rows = [&] {
     std::int64_t sum = 0;

@@ -64,9 +64,9 @@ std::vector<double> latencies(std::size_t operators, ThreadingModel model, unsig
   OperatorId previous = add_function(scheduler, "paced", REL_SOURCE, schema,
                                      {.process = send_one, .state = std::make_shared<Paced>(Paced{.gap = gap, .left = samples})});
   for (std::size_t index = 0; index <= operators; ++index) {
-    const OperatorId id =
-        index == operators ? add_function(scheduler, "arrive", REL_SINK, schema, {.process = arrive, .state = arrivals}, model)
-                           : add_function(scheduler, "pass", REL_ONE_TO_ONE | REL_IN_PLACE, schema, {.process = pass_on}, model);
+    const OperatorId id = index == operators
+                              ? add_function(scheduler, "arrive", REL_SINK, schema, {.process = arrive, .state = arrivals}, model)
+                              : add_function(scheduler, "pass", REL_ONE_TO_ONE | REL_IN_PLACE, schema, {.process = pass_on}, model);
     scheduler.connect(previous, id);
     previous = id;
   }

@@ -155,7 +155,8 @@ void receive(int fd, const Case& measured, const std::function<void(const std::b
   LinkOptions options;
   options.name = "bench";
   options.checksum = measured.checksum;
-  const std::shared_ptr<Operator> in = link_in("in", schema_of(measured.text), Link::over(fd, options, encrypted(measured, fd, Tls::Side::Server)));
+  const std::shared_ptr<Operator> in =
+      link_in("in", schema_of(measured.text), Link::over(fd, options, encrypted(measured, fd, Tls::Side::Server)));
   Context context;
   std::vector<std::byte> out(256 * in->outputs().front()->record_size());
   std::int64_t result = 0;
@@ -198,8 +199,7 @@ double through_link(Case& measured, double seconds) {
   const double used = cpu_seconds();
   std::int64_t result = 0;
   while (result == 0 && seconds_since(start) < seconds) {
-    for (int i = 0; i < 16 && result == 0; ++i)
-      result = out->process(run.data(), static_cast<std::int64_t>(count), nullptr, 0, &context);
+    for (int i = 0; i < 16 && result == 0; ++i) result = out->process(run.data(), static_cast<std::int64_t>(count), nullptr, 0, &context);
   }
   if (result == 0) result = out->finish(nullptr, 0, &context);  // until the receiver has consumed everything
   const double took = seconds_since(start);

@@ -214,18 +214,16 @@ class Pipeline {
     const auto schema = schema_of(shape.load.record, shape.load.payload);
     load_->record = schema->record_size();
     const Functions functions = functions_of(load_->record);
-    OperatorId previous =
-        add_function(scheduler_, "source", REL_SOURCE, schema, {.process = functions.make, .state = load_});
+    OperatorId previous = add_function(scheduler_, "source", REL_SOURCE, schema, {.process = functions.make, .state = load_});
     for (std::size_t index = 0; index < shape.operators; ++index) {
-      const OperatorId id =
-          add_function(scheduler_, "multiply", REL_ONE_TO_ONE | REL_IN_PLACE, schema,
-                       {.process = shape.load.cost == 1 ? functions.multiply_once : functions.multiply_often, .state = load_},
-                       shape.models(index));
+      const OperatorId id = add_function(
+          scheduler_, "multiply", REL_ONE_TO_ONE | REL_IN_PLACE, schema,
+          {.process = shape.load.cost == 1 ? functions.multiply_once : functions.multiply_often, .state = load_}, shape.models(index));
       scheduler_.connect(previous, id);
       previous = id;
     }
-    const OperatorId end = add_function(
-        scheduler_, "count", REL_SINK, schema, {.process = shape.touch ? functions.touch : count, .state = total_}, shape.models(shape.operators));
+    const OperatorId end = add_function(scheduler_, "count", REL_SINK, schema,
+                                        {.process = shape.touch ? functions.touch : count, .state = total_}, shape.models(shape.operators));
     scheduler_.connect(previous, end);
     scheduler_.start({.thread_count = shape.threads});
   }

@@ -240,10 +240,11 @@ void text(const Table& report, const Words& words) {
   report.row(
       "text.source", "text source, a sentence a line, file in the page cache", "ns/sentence", sentences,
       [&] {
-        const std::shared_ptr<Operator> op = make_text_source("text", schema_of({{"line", Type::String, false, "u"}}), {.paths = {path.string()}});
+        const std::shared_ptr<Operator> op =
+            make_text_source("text", schema_of({{"line", Type::String, false, "u"}}), {.paths = {path.string()}});
         std::vector<StringView> out(kRun);
         Nowhere context;
-        while (!context.finished) 
+        while (!context.finished)
           rows += static_cast<std::size_t>(op->process(nullptr, 0, reinterpret_cast<std::byte*>(out.data()), kRun, &context));
       },
       "reading the file", [&] { std::ifstream(path).read(copy.data(), size); });

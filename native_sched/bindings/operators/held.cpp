@@ -28,8 +28,8 @@ void bind_held() {
           nb::arg("file"), nb::arg("byte"), nb::arg("lines"),
           "Has a text_source begin at such a place, before it starts: it gives the lines behind it.")
       .def(
-          "seek_sequence",
-          [](const OperatorObject& self, std::int64_t next) { seek_sequence(*self.op, next); }, nb::arg("next"), "Has a sequence_source begin at a value, before it starts.")
+          "seek_sequence", [](const OperatorObject& self, std::int64_t next) { seek_sequence(*self.op, next); }, nb::arg("next"),
+          "Has a sequence_source begin at a value, before it starts.")
       .def(
           "flush",
           [](const OperatorObject& self) {

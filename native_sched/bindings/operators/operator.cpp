@@ -157,8 +157,8 @@ OperatorObject tolerant(const OperatorObject& inner, const SchemaObject* letters
 OperatorObject answered(const OperatorObject& inner, nb::object answer) {
   OperatorObject result = inner;
   const bool filters = inner.op->has_any(REL_FILTER);
-  result.op = make_recovering(*inner.op, make_answers(inner.op->name(), inner.op->inputs().front(),
-                                                      filters ? nullptr : inner.op->outputs().front(), answer.ptr()));
+  result.op = make_recovering(
+      *inner.op, make_answers(inner.op->name(), inner.op->inputs().front(), filters ? nullptr : inner.op->outputs().front(), answer.ptr()));
   return result;
 }
 
@@ -196,7 +196,8 @@ void bind_operator(nb::module_& module) {
                              "One operator, ready to be added to a scheduler. ValueError names the operator when something doesn't fit.")
       .def_static(
           "compiled", compiled, nb::arg("name"), nb::arg("address"), nb::arg("flags"), nb::arg("inputs"), nb::arg("outputs"),
-          nb::arg("keyed").none() = nb::none(), nb::arg("state") = nb::none(), nb::arg("owner") = nb::none(), nb::arg("demands") = Demands(),
+          nb::arg("keyed").none() = nb::none(), nb::arg("state") = nb::none(), nb::arg("owner") = nb::none(),
+          nb::arg("demands") = Demands(),
           nb::sig("def compiled(name: str, address: int, flags: int, inputs: collections.abc.Sequence[Schema], outputs: "
                   "collections.abc.Sequence[Schema], keyed: KeyedState | None = None, state: bytes | None = None, owner: object = None, "
                   "demands: collections.abc.Sequence[tuple[str, int]] = ()) -> Operator"),
@@ -258,7 +259,7 @@ void bind_operator(nb::module_& module) {
           "split",
           [](std::string name, const SchemaObject& schema, std::size_t ports, const std::vector<std::string>& keys) {
             return OperatorObject{.op = keys.empty() ? make_round_robin(std::move(name), schema.schema, ports)
-                                                       : make_hash_split(std::move(name), schema.schema, keys, ports)};
+                                                     : make_hash_split(std::move(name), schema.schema, keys, ports)};
           },
           nb::arg("name"), nb::arg("schema"), nb::arg("ports"), nb::arg("keys") = std::vector<std::string>(),
           "Each record to one of the output ports: by the hash of its keys, or in turn if there are none.")
@@ -317,11 +318,11 @@ void bind_operator(nb::module_& module) {
           },
           nb::arg("name"), nb::arg("output"), nb::arg("link"), "The receiving end of a link, a source.")
       .def_static(
-          "router", [](std::shared_ptr<Router> router) { return OperatorObject{.op = make_router(std::move(router))}; },
-          nb::arg("router"), "Runs a router: an output port for each local target, a sink if there is none.")
+          "router", [](std::shared_ptr<Router> router) { return OperatorObject{.op = make_router(std::move(router))}; }, nb::arg("router"),
+          "Runs a router: an output port for each local target, a sink if there is none.")
       .def_static(
-          "gather", [](std::shared_ptr<Gather> gather) { return OperatorObject{.op = make_gather(std::move(gather))}; },
-          nb::arg("gather"), "Runs a gather, a source.")
+          "gather", [](std::shared_ptr<Gather> gather) { return OperatorObject{.op = make_gather(std::move(gather))}; }, nb::arg("gather"),
+          "Runs a gather, a source.")
       .def_static(
           "tap",
           [](std::string name, const SchemaObject& schema, std::shared_ptr<Tap> tap) {

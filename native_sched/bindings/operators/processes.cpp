@@ -57,8 +57,8 @@ OperatorObject process(std::string name, const SchemaObject& input, const Schema
   options.why_moment = explanation(name, moment.schema, std::get<1>(explained));
   const ProcessMethods called{method_at(std::get<0>(methods)), method_at(std::get<1>(methods)), method_at(std::get<2>(methods))};
   auto kept = std::make_shared<ObjectRef>(ObjectRef::share(owner.ptr()));
-  return {.op =
-              make_process(std::move(name), {input.schema, output.schema, moment.schema}, keys, called, std::move(options), std::move(kept))};
+  return {
+      .op = make_process(std::move(name), {input.schema, output.schema, moment.schema}, keys, called, std::move(options), std::move(kept))};
 }
 
 }  // namespace

@@ -108,8 +108,8 @@ void bind_timed_operators() {
              double ticks_per_second, bool splits, double ahead, double clock_ticks) {
             const auto after = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(idle_after));
             const auto most = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(ahead));
-            return OperatorObject{.op = make_event_time(std::move(name), schema.schema, field, lateness, {after, ticks_per_second},
-                                                          splits, {most, clock_ticks})};
+            return OperatorObject{.op = make_event_time(std::move(name), schema.schema, field, lateness, {after, ticks_per_second}, splits,
+                                                        {most, clock_ticks})};
           },
           nb::arg("name"), nb::arg("schema"), nb::arg("field"), nb::arg("lateness"), nb::arg("idle_after") = 0.0,
           nb::arg("ticks_per_second") = 0.0, nb::arg("splits") = false, nb::arg("ahead") = 0.0, nb::arg("clock_ticks") = 0.0,

@@ -68,6 +68,7 @@ struct PythonPorts {
 [[nodiscard]] std::shared_ptr<Operator> make_python_source(const PythonFunction& function, std::shared_ptr<PythonFailure> failure);
 
 // GIL. A sink whose function gets a pyarrow.RecordBatch of up to `batch_rows` rows.
-[[nodiscard]] std::shared_ptr<Operator> make_batch_sink(const PythonFunction& function, std::size_t batch_rows, std::shared_ptr<PythonFailure> failure);
+[[nodiscard]] std::shared_ptr<Operator> make_batch_sink(const PythonFunction& function, std::size_t batch_rows,
+                                                        std::shared_ptr<PythonFailure> failure);
 
 }  // namespace rayelastic::python

@@ -155,7 +155,8 @@ class Scheduler::State {
   }
 
   void poke(OperatorId id) {
-    if (id >= operators_.size() || !operators_[id]->takes_commands()) throw std::invalid_argument("operator " + std::to_string(id) + " takes no commands");
+    if (id >= operators_.size() || !operators_[id]->takes_commands())
+      throw std::invalid_argument("operator " + std::to_string(id) + " takes no commands");
     if (started_) errands_->add(*graph_->ports()[id].front());
   }
 
@@ -250,7 +251,8 @@ class Scheduler::State {
 
   void check(const Desired& desired) const {
     for (const auto& [id, model] : desired.models) {
-      if (id >= operators_.size()) throw std::invalid_argument("desired state names operator " + std::to_string(id) + ", which there isn't");
+      if (id >= operators_.size())
+        throw std::invalid_argument("desired state names operator " + std::to_string(id) + ", which there isn't");
     }
   }
 

@@ -53,7 +53,8 @@ std::shared_ptr<Operator> make_recovering(const Operator& inner, std::shared_ptr
   constexpr std::uint32_t kRejected = REL_SOURCE | REL_SINK | REL_NEEDS_TOKEN | REL_ON_FINISH | REL_KEYED;
   const auto* const op = dynamic_cast<const FunctionOperator*>(&inner);
   if (op == nullptr || op->has_any(kRejected) || op->inputs().size() != 1 || op->outputs().size() != 1 || !op->demands().empty())
-    throw std::invalid_argument("operator '" + inner.name() + "': only a function of one port in and out, without keys, can be called again");
+    throw std::invalid_argument("operator '" + inner.name() +
+                                "': only a function of one port in and out, without keys, can be called again");
   Function function = op->function();
   function.recovery = std::make_shared<const Recovery>(std::move(answers));
   return std::make_shared<FunctionOperator>(op->name(), op->inputs(), op->outputs(), op->flags(), std::move(function));

@@ -27,8 +27,9 @@ struct Cut {
 
 // Takes rows by one port or two, in any order.
 TestOperator taker(const std::string& name, bool two_ports, bool is_sink) {
-  TestOperator spec =
-      is_sink ? TestOperator{.name = name, .flags = REL_SINK, .state = std::make_shared<Guarded>(), .inputs = {row_schema()}} : pass(name, 0);
+  TestOperator spec = is_sink
+                          ? TestOperator{.name = name, .flags = REL_SINK, .state = std::make_shared<Guarded>(), .inputs = {row_schema()}}
+                          : pass(name, 0);
   if (is_sink)
     spec.process = [](const void*, std::int64_t, void*, std::int64_t, void* state, rel_context*) -> std::int64_t {
       const Inside inside(*static_cast<Guarded*>(state));

@@ -172,7 +172,8 @@ struct Gone : Guarded {
 };
 
 TestOperator gone() {
-  TestOperator spec{.name = "gone", .flags = REL_SINK, .state = std::shared_ptr<Guarded>(std::make_shared<Gone>()), .inputs = {row_schema()}};
+  TestOperator spec{
+      .name = "gone", .flags = REL_SINK, .state = std::shared_ptr<Guarded>(std::make_shared<Gone>()), .inputs = {row_schema()}};
   spec.process = [](const void*, std::int64_t, void*, std::int64_t, void* opaque, rel_context*) -> std::int64_t {
     auto& self = *static_cast<Gone*>(static_cast<Guarded*>(opaque));
     self.entered = true;

@@ -49,8 +49,8 @@ TEST(marks_arrive_under_every_threading_model) {
     middle.model = model_for(models, 0);
     const OperatorId between = rig.add(middle);
     rig.scheduler.connect(first, between);
-    rig.scheduler.connect(between, install(rig.scheduler, 
-                                       end.make(), {.model = model_for(models, 1), .latency = counts, .clock = stepping}));
+    rig.scheduler.connect(between,
+                          install(rig.scheduler, end.make(), {.model = model_for(models, 1), .latency = counts, .clock = stepping}));
     rig.scheduler.start({.thread_count = 2});
     if (!rig.scheduler.wait_for(std::chrono::seconds(300))) fail(__FILE__, __LINE__, "the pipeline hangs");
     rig.scheduler.stop(true);

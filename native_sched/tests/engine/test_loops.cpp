@@ -258,7 +258,8 @@ TEST(texts_live_as_long_as_stages_and_loops_keep_them) {
     static std::string word(std::int64_t number) { return "a text that is long enough not to be inline, number " + std::to_string(number); }
   };
   const auto maker = [&schema] {
-    TestOperator spec{.name = "words", .flags = REL_SOURCE, .state = std::shared_ptr<Guarded>(std::make_shared<Words>()), .outputs = {schema}};
+    TestOperator spec{
+        .name = "words", .flags = REL_SOURCE, .state = std::shared_ptr<Guarded>(std::make_shared<Words>()), .outputs = {schema}};
     spec.process = [](const void*, std::int64_t, void* out, std::int64_t capacity, void* opaque, rel_context* context) -> std::int64_t {
       auto& self = *static_cast<Words*>(static_cast<Guarded*>(opaque));
       const std::int64_t count = std::min({std::int64_t{50}, capacity, 5'000 - self.made});  // runs are as short as the work asks for

@@ -69,8 +69,7 @@ class Context : public rel_context {
 
   std::int64_t run_source(const std::shared_ptr<Operator>& op) {
     std::int64_t result = 0;
-    while (!finished && result >= 0)
-      result = op->process(nullptr, 0, out.data(), static_cast<std::int64_t>(capacity), this);
+    while (!finished && result >= 0) result = op->process(nullptr, 0, out.data(), static_cast<std::int64_t>(capacity), this);
     return result;
   }
   std::int64_t give(const std::shared_ptr<Operator>& op, const void* records, std::size_t n) {

@@ -57,8 +57,11 @@ struct Counts : Guarded {
 };
 
 TestOperator counts(std::shared_ptr<Counts> state) {
-  TestOperator spec{
-      .name = "counts", .flags = REL_ONE_TO_ONE, .state = std::shared_ptr<Guarded>(state), .inputs = {row_schema()}, .outputs = {row_schema()}};
+  TestOperator spec{.name = "counts",
+                    .flags = REL_ONE_TO_ONE,
+                    .state = std::shared_ptr<Guarded>(state),
+                    .inputs = {row_schema()},
+                    .outputs = {row_schema()}};
   spec.process = [](const void* in, std::int64_t n, void* out, std::int64_t, void* opaque, rel_context*) -> std::int64_t {
     auto& self = *static_cast<Counts*>(static_cast<Guarded*>(opaque));
     const std::lock_guard guard(self.mutex);

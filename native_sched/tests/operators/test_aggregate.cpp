@@ -57,7 +57,7 @@ TEST(an_aggregate_of_runs_keeps_nothing_between_them) {
   const std::shared_ptr<Operator> spec = make_aggregate("part", kInput, kEverything, {"word"}, kAll, Emit::Run);
   CHECK_EQ(spec->flags(), 0U);
   CHECK(spec->state() == nullptr);  // nothing to export, so nothing that a checkpoint would miss
-  FakeContext context(spec, 2);  // fewer than the keys of a run: it flushes
+  FakeContext context(spec, 2);     // fewer than the keys of a run: it flushes
   const std::string note = "a note that is too long to be inline";
   const std::vector<std::vector<std::string>> runs = {
       {"a", "b", "a", "c"}, {"c"}, {"d", "c", "d", "a long word, beyond twelve bytes", "b"}};
@@ -125,8 +125,8 @@ TEST(updates_give_one_record_each_with_texts_of_their_own) {
 }
 
 TEST(an_overflowing_sum_fails_the_operator) {
-  const std::shared_ptr<Operator> spec = make_aggregate("sum", kInput, schema_of({field("word", Type::String), field("sum", Type::Int64)}), {"word"},
-                                           {{AggregateFunction::Sum, "n"}}, Emit::Final);
+  const std::shared_ptr<Operator> spec = make_aggregate("sum", kInput, schema_of({field("word", Type::String), field("sum", Type::Int64)}),
+                                                        {"word"}, {{AggregateFunction::Sum, "n"}}, Emit::Final);
   FakeContext context(spec);
   const std::vector<Row> run = {row("a", std::numeric_limits<std::int64_t>::max()), row("b", 1), row("a", 1)};
   CHECK_EQ(context.call(run.data(), 3), REL_FAILED(2));
@@ -135,7 +135,8 @@ TEST(an_overflowing_sum_fails_the_operator) {
 
 TEST(without_keys_all_tuples_are_one_group) {
   const auto output = schema_of({field("count", Type::Int64), field("max", Type::Int64)});
-  const std::shared_ptr<Operator> spec = make_aggregate("global", kInput, output, {}, {{AggregateFunction::Count, ""}, {AggregateFunction::Max, "n"}}, Emit::Final);
+  const std::shared_ptr<Operator> spec =
+      make_aggregate("global", kInput, output, {}, {{AggregateFunction::Count, ""}, {AggregateFunction::Max, "n"}}, Emit::Final);
   FakeContext context(spec);
   const std::vector<Row> run = {row("a", 5), row("b", 7), row("c", 6)};
   CHECK_EQ(context.call(run.data(), 3), 0);

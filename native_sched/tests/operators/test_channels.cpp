@@ -41,7 +41,8 @@ struct Sums : Guarded {
 };
 
 TestOperator sums() {
-  TestOperator spec{.name = "sums", .flags = REL_SINK, .state = std::shared_ptr<Guarded>(std::make_shared<Sums>()), .inputs = {row_schema()}};
+  TestOperator spec{
+      .name = "sums", .flags = REL_SINK, .state = std::shared_ptr<Guarded>(std::make_shared<Sums>()), .inputs = {row_schema()}};
   spec.process = [](const void* in, std::int64_t n, void*, std::int64_t, void* opaque, rel_context*) -> std::int64_t {
     auto& self = *static_cast<Sums*>(static_cast<Guarded*>(opaque));
     const Inside inside(self);

@@ -190,7 +190,8 @@ TEST(packed_files_and_uris_come_by_a_stream) {
   for (const std::string& begins : {std::string("\x1f\x8b\x08"), std::string("BZh91AY&SY"), std::string("\xfd\x37zXZ\0", 6),
                                     std::string("\x28\xb5\x2f\xfd"), std::string("\x52*M\x18")}) {
     const std::string packed = folder.file(".p", begins + " and so on");
-    const std::shared_ptr<Operator> spec = make_text_source("text", kLine, {.paths = {folder.file(".t", "a"), packed, "far://off/.u"}, .open = open});
+    const std::shared_ptr<Operator> spec =
+        make_text_source("text", kLine, {.paths = {folder.file(".t", "a"), packed, "far://off/.u"}, .open = open});
     FakeContext context(spec);
     CHECK(context.run_source() >= 0);
     std::vector<std::string> lines;

@@ -52,9 +52,9 @@ struct SchedulerOptions {
 // How a scheduler runs one of its operators.
 struct Placement {
   ThreadingModel model = ThreadingModel::Manual;
-  std::uint64_t skip = 0;                                      // of a source: so many records were submitted before a restart, and aren't again
-  std::optional<std::chrono::nanoseconds> time_marks = {};     // of a source: it marks the time in its stream at most once a period
-  std::shared_ptr<LatencyCounts> latency = {};                 // how long the time marks that arrive here were under way
+  std::uint64_t skip = 0;  // of a source: so many records were submitted before a restart, and aren't again
+  std::optional<std::chrono::nanoseconds> time_marks = {};  // of a source: it marks the time in its stream at most once a period
+  std::shared_ptr<LatencyCounts> latency = {};              // how long the time marks that arrive here were under way
   WallClock clock = wall_clock;
 };
 

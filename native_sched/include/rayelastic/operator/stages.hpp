@@ -12,6 +12,6 @@ namespace rayelastic {
 
 // The stages of an operator with these input ports, and the table of them and of `own`, what it keeps besides (null: nothing).
 [[nodiscard]] std::pair<std::shared_ptr<Stages>, std::shared_ptr<StateTable>> make_stages(const Schemas& ports,
-                                                                                         std::shared_ptr<KeylessState> own);
+                                                                                          std::shared_ptr<KeylessState> own);
 
 }  // namespace rayelastic

@@ -38,11 +38,11 @@ class ChannelWidth {
 };
 
 // One output port for each channel. ordered: with Turn marks. Throws std::invalid_argument, naming the operator.
-[[nodiscard]] std::shared_ptr<Operator> make_channels(std::string name, std::shared_ptr<const Schema> schema, std::shared_ptr<ChannelWidth> width,
-                                         bool ordered);
+[[nodiscard]] std::shared_ptr<Operator> make_channels(std::string name, std::shared_ptr<const Schema> schema,
+                                                      std::shared_ptr<ChannelWidth> width, bool ordered);
 // Ordered, each record to the channel that the hash of its keys says, of all there are: a turn is what goes to the same one without a break.
-[[nodiscard]] std::shared_ptr<Operator> make_keyed_channels(std::string name, std::shared_ptr<const Schema> schema, std::span<const std::string> keys,
-                                               std::size_t channels);
+[[nodiscard]] std::shared_ptr<Operator> make_keyed_channels(std::string name, std::shared_ptr<const Schema> schema,
+                                                            std::span<const std::string> keys, std::size_t channels);
 // The other end: one input port for each channel; gives the turns in order. What comes behind a channel's last Turn mark is given at the end.
 [[nodiscard]] std::shared_ptr<Operator> make_in_turn(std::string name, std::shared_ptr<const Schema> schema, std::size_t channels);
 

@@ -12,6 +12,6 @@ namespace rayelastic {
 
 // `counter` may be read by any thread at any time.
 [[nodiscard]] std::shared_ptr<Operator> make_count_sink(std::string name, std::shared_ptr<const Schema> input,
-                                           std::shared_ptr<std::atomic<std::int64_t>> counter);
+                                                        std::shared_ptr<std::atomic<std::int64_t>> counter);
 
 }  // namespace rayelastic

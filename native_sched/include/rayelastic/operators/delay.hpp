@@ -20,6 +20,6 @@ namespace rayelastic {
 // Passes everything on, records and marks, so long after it came. Keeps at most `most` records meanwhile. Somebody has to poke it now and
 // then (Scheduler::poke): what is due goes out then, or when something else comes; at the end it waits itself.
 [[nodiscard]] std::shared_ptr<Operator> make_delay(std::string name, std::shared_ptr<const Schema> schema, std::chrono::nanoseconds delay,
-                                      std::size_t most);
+                                                   std::size_t most);
 
 }  // namespace rayelastic

@@ -13,7 +13,7 @@ namespace rayelastic {
 
 // `output` has an int64 field and, if payload_bytes > 0, a string or binary field. Throws std::invalid_argument otherwise.
 [[nodiscard]] std::shared_ptr<Operator> make_sequence_source(std::string name, std::shared_ptr<const Schema> output, std::int64_t count,
-                                                std::size_t payload_bytes);
+                                                             std::size_t payload_bytes);
 
 // Has it begin at a value, before it starts: 0 to its count.
 void seek_sequence(Operator& source, std::int64_t next);

@@ -44,7 +44,7 @@ struct TextPlace {
 
 // `output` has one string field. A file that can't be read while running fails the operator, naming the file.
 [[nodiscard]] std::shared_ptr<Operator> make_text_source(std::string name, std::shared_ptr<const Schema> output, TextFiles files,
-                                            std::size_t chunk_bytes = kTextChunkBytes);
+                                                         std::size_t chunk_bytes = kTextChunkBytes);
 
 // Of such an operator, while it is held: the last place in front of where it is that can be sought, at most a chunk away.
 [[nodiscard]] std::optional<TextPlace> text_place(const Operator& source);

@@ -59,7 +59,7 @@ class Alignment {
   std::vector<OperatorContext*> meetings_;
   std::int64_t awaited_ = 0;
   std::int64_t checkpoint_ = 0;
-  std::size_t arrived_ = 0;              // edges by which its barrier has come; 0: none, or it has aligned
+  std::size_t arrived_ = 0;  // edges by which its barrier has come; 0: none, or it has aligned
   std::atomic<std::int64_t> aligned_{0};
   std::atomic<std::uint32_t> changes_{0};
 };

@@ -242,7 +242,8 @@ bool OperatorContext::call_and_submit(Occasion occasion) {
 // With the input that there is, in the operator's own output buffer.
 bool OperatorContext::call_once() {
   if (buffer_.is_shared() && !try_renew_buffer(false)) return false;
-  const std::int64_t produced = call(buffer_.data(), static_cast<std::int64_t>(op_->demands().empty() ? pace_.output_run(engine_, 0) : shape_.capacity), false);
+  const std::int64_t produced =
+      call(buffer_.data(), static_cast<std::int64_t>(op_->demands().empty() ? pace_.output_run(engine_, 0) : shape_.capacity), false);
   if (produced < 0) return false;
   const bool ok = submit(buffer_.data(), static_cast<std::size_t>(produced));
   end_call();

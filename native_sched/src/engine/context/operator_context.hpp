@@ -95,9 +95,7 @@ class alignas(64) OperatorContext final : public rel_context {
   [[nodiscard]] bool needs_token() const noexcept { return gil_.needs_lock() && !shape_.conjunctive; }
   [[nodiscard]] const std::shared_ptr<const Schema>& schema(std::size_t input) const noexcept;
   [[nodiscard]] bool is_final() const noexcept { return is_final_.load(std::memory_order_acquire); }
-  [[nodiscard]] bool has_ended(std::size_t port) const noexcept {
-    return is_final() || ends_.has_ended(port);
-  }
+  [[nodiscard]] bool has_ended(std::size_t port) const noexcept { return is_final() || ends_.has_ended(port); }
   [[nodiscard]] bool is_terminal() const noexcept { return outputs_.is_terminal(); }
   [[nodiscard]] std::uint64_t tuples_in() const noexcept {
     return counters_.in.get() + counters_.partial.get() + (partial_.twin == nullptr ? 0 : partial_.twin->tuples_in());

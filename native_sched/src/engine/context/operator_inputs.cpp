@@ -67,9 +67,10 @@ bool OperatorContext::widen(std::size_t input) {
   const Junction::Widened widened = junction_->widen(input);
   if (widened == Junction::Widened::Beyond) {
     call_.input = {};
-    call_.message = "has more than loop_bytes waiting at its input port " + std::to_string(input) +
-               " for records of another port, which come from the same operator but are fewer: ask for counts in that proportion, take "
-               "the records as they come (no demands), or raise loop_bytes";
+    call_.message =
+        "has more than loop_bytes waiting at its input port " + std::to_string(input) +
+        " for records of another port, which come from the same operator but are fewer: ask for counts in that proportion, take "
+        "the records as they come (no demands), or raise loop_bytes";
     report(-1);
   }
   return widened == Junction::Widened::Yes;

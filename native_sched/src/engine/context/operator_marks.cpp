@@ -78,7 +78,8 @@ bool OperatorContext::show(Mark mark) {
   if (is_final()) return true;
   const Doing doing(*current_thread, static_cast<std::uint32_t>(id_));
   call_.input = {nullptr, 0, call_.in_stride, {}};
-  if (mark.kind == MarkKind::Time && placement_.latency != nullptr) placement_.latency->add(std::chrono::nanoseconds(placement_.clock() - mark.value));
+  if (mark.kind == MarkKind::Time && placement_.latency != nullptr)
+    placement_.latency->add(std::chrono::nanoseconds(placement_.clock() - mark.value));
   bool onward = false;
   try {
     if (mark.kind == MarkKind::Command) {
@@ -153,7 +154,8 @@ void OperatorContext::run_source() {
   start_.wait(*this);
   while (ok && !call_.finished && !stopping()) ok = send_time_mark() && call_and_submit(Occasion::Records);
   if (call_.finished && start_.skip > 0 && !is_interrupted_.load(std::memory_order_acquire) && !engine_.is_stopping()) {
-    call_.message = "ended " + std::to_string(start_.skip) + " tuples before where the job was stopped: its input is shorter than it was then";
+    call_.message =
+        "ended " + std::to_string(start_.skip) + " tuples before where the job was stopped: its input is shorter than it was then";
     report(-1);
   }
   // An interruption ends a source as if it had finished; REL_STOPPED is then its consent.

@@ -63,7 +63,8 @@ void Graph::begin_after(const Beginning& beginning) {
   for (OperatorId id = 0; id < operators_.size(); ++id) {
     if (members[id]) upstream.push_back(contexts_[id].get());
   }
-  contexts_[beginning.source]->source_start().begin_after({contexts_[beginning.id].get(), beginning.port, std::move(upstream), beginning.patience});
+  contexts_[beginning.source]->source_start().begin_after(
+      {contexts_[beginning.id].get(), beginning.port, std::move(upstream), beginning.patience});
 }
 
 // Downstream first: a function's parts lead to those of what takes its output.

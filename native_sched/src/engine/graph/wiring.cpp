@@ -146,7 +146,8 @@ void Wiring::check_fed() const {
     if (fed[id].empty()) continue;
     if (!entered[id]) refuse(*operators_[id], "has no operator that feeds it");
     const auto unfed = std::ranges::find(fed[id], false);
-    if (unfed != fed[id].end()) refuse(*operators_[id], "has no operator that feeds its input port " + std::to_string(unfed - fed[id].begin()));
+    if (unfed != fed[id].end())
+      refuse(*operators_[id], "has no operator that feeds its input port " + std::to_string(unfed - fed[id].begin()));
   }
 }
 

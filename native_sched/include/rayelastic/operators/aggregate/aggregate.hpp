@@ -68,9 +68,9 @@ enum class Emit : std::uint8_t {
 // overflows fails the operator; where it takes runs in parts (Operator::takes_partial_runs), a part's sum that does, too. Only with Emit::Update is
 // there a time to live. The operator looks its keys up itself: it is not REL_KEYED for the engine. With Emit::Run it has no `store`: there is
 // nothing to export.
-[[nodiscard]] std::shared_ptr<Operator> make_aggregate(std::string name, std::shared_ptr<const Schema> input, std::shared_ptr<const Schema> output,
-                                          const std::vector<std::string>& keys, const std::vector<Aggregate>& aggregates, Emit emit,
-                                          const TimeToLive& ttl = {});
+[[nodiscard]] std::shared_ptr<Operator> make_aggregate(std::string name, std::shared_ptr<const Schema> input,
+                                                       std::shared_ptr<const Schema> output, const std::vector<std::string>& keys,
+                                                       const std::vector<Aggregate>& aggregates, Emit emit, const TimeToLive& ttl = {});
 
 // The table of an operator that make_aggregate made.
 [[nodiscard]] KeyedState& table_of_aggregate(Operator& op);

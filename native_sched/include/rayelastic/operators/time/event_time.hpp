@@ -27,6 +27,7 @@ struct Ahead {
 // them that says so, exactly: which records are late doesn't depend on how they came in runs. Else there is a watermark after each run.
 // Throws std::invalid_argument, naming the operator.
 [[nodiscard]] std::shared_ptr<Operator> make_event_time(std::string name, std::shared_ptr<const Schema> schema, const std::string& field,
-                                           std::int64_t lateness, Idleness idleness = {}, bool splits = false, Ahead ahead = {});
+                                                        std::int64_t lateness, Idleness idleness = {}, bool splits = false,
+                                                        Ahead ahead = {});
 
 }  // namespace rayelastic

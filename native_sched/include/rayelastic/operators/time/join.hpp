@@ -48,18 +48,19 @@ struct JoinOptions {
 // it for longer, after those of Pairs without a match were given: by the records' times, or else by the clock (then poke it now and then). A key
 // begins with a record that is kept. Throws std::invalid_argument, naming the operator.
 [[nodiscard]] std::shared_ptr<Operator> make_join(std::string name, std::shared_ptr<const Schema> left, std::shared_ptr<const Schema> right,
-                                     std::shared_ptr<const Schema> output, const JoinOptions& options);
+                                                  std::shared_ptr<const Schema> output, const JoinOptions& options);
 
 // Each record of input port 0 with the latest record of every key of port 1, in the order of the keys' bytes: as of its time, or, without
 // times, that there is when it comes. `left_keys` alone say which of several replicas has it; what comes by port 1 is the same in all of
 // them, and belongs to no key. Otherwise as make_join. Of the options kind, before, after, right_outer and symmetric say nothing; with a
 // time to live a key of port 1 ends that long after its latest record.
-[[nodiscard]] std::shared_ptr<Operator> make_cross_join(std::string name, std::shared_ptr<const Schema> left, std::shared_ptr<const Schema> right,
-                                           std::shared_ptr<const Schema> output, const JoinOptions& options);
+[[nodiscard]] std::shared_ptr<Operator> make_cross_join(std::string name, std::shared_ptr<const Schema> left,
+                                                        std::shared_ptr<const Schema> right, std::shared_ptr<const Schema> output,
+                                                        const JoinOptions& options);
 
 // Records of all input ports in the order of their times; of equal times in the order of ports, then as they came. Late ones leave by
 // output port 1. Throws std::invalid_argument, naming the operator.
-[[nodiscard]] std::shared_ptr<Operator> make_merge(std::string name, std::shared_ptr<const Schema> schema, std::size_t ports, const std::string& time,
-                                      std::int64_t shift);
+[[nodiscard]] std::shared_ptr<Operator> make_merge(std::string name, std::shared_ptr<const Schema> schema, std::size_t ports,
+                                                   const std::string& time, std::int64_t shift);
 
 }  // namespace rayelastic

@@ -32,6 +32,7 @@ struct PatternOptions {
 // that are complete are given: the keys, then `fields` of each step. With `outer` so are those whose next step doesn't come in time, when the
 // watermark is past that time, with null for what there isn't; the last field is then the name of the step, null of those that are complete.
 // Late records leave by output port 1. Throws std::invalid_argument, naming the operator.
-[[nodiscard]] std::shared_ptr<Operator> make_pattern(const std::shared_ptr<Operator>& marks, std::shared_ptr<const Schema> output, const PatternOptions& options);
+[[nodiscard]] std::shared_ptr<Operator> make_pattern(const std::shared_ptr<Operator>& marks, std::shared_ptr<const Schema> output,
+                                                     const PatternOptions& options);
 
 }  // namespace rayelastic

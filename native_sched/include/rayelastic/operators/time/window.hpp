@@ -44,8 +44,8 @@ struct WindowOptions {
 // given once more, at once, the bool being true; so it is of a session that goes on behind one that was given. Else it is false.
 // Records whose windows have all been given, and aren't kept, are late: they leave by output port 1, whose schema is `input`. First and last of a window by
 // time are those of its first and last pane; inside a pane by order of arrival. Throws std::invalid_argument, naming the operator.
-[[nodiscard]] std::shared_ptr<Operator> make_window(std::string name, std::shared_ptr<const Schema> input, std::shared_ptr<const Schema> output,
-                                       const std::vector<std::string>& keys, const WindowOptions& options,
-                                       const std::vector<Aggregate>& aggregates);
+[[nodiscard]] std::shared_ptr<Operator> make_window(std::string name, std::shared_ptr<const Schema> input,
+                                                    std::shared_ptr<const Schema> output, const std::vector<std::string>& keys,
+                                                    const WindowOptions& options, const std::vector<Aggregate>& aggregates);
 
 }  // namespace rayelastic

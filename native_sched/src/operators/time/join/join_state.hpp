@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "operator/output_writer.hpp"
+#include "operators/owned_in_slot.hpp"
 #include "operators/time/join/join_lives.hpp"
 #include "operators/time/join/joined_fields.hpp"
-#include "operators/owned_in_slot.hpp"
 #include "record/time_field.hpp"
 #include "state/due_keys.hpp"
 #include "state/record_pool.hpp"
@@ -60,9 +60,7 @@ struct JoinState final : TimedState {
   }
   JoinState(const JoinState&) = delete;
   JoinState& operator=(const JoinState&) = delete;
-  ~JoinState() override {
-    Slot::drop_all(table);
-  }
+  ~JoinState() override { Slot::drop_all(table); }
 
   [[nodiscard]] bool is_timed() const noexcept { return left_time.has_value(); }
   // Whether right records are kept as long as a left one may come, which is known of those by interval and window.
