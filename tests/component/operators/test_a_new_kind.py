@@ -19,6 +19,7 @@ from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.operator_spec import Lane, OperatorBody, OperatorSpec
 from rayelastic.graph.spec.ports import OUT, InputPort, OutputPort
 from rayelastic.runtime.operators import natives
+from rayelastic.runtime.operators.functions import Resources
 from rayelastic.runtime.operators.native_schema import native_schema
 from tests.component.operators.timed_rows import MANUAL
 
@@ -42,7 +43,7 @@ class Tagged(OperatorBody):
         return Lane.PYTHON
 
 
-def make(spec: OperatorSpec, _body: Tagged, _: natives.Resources) -> _native.Operator:
+def make(spec: OperatorSpec, _body: Tagged, _: Resources) -> _native.Operator:
     inputs = [native_schema(port.schema) for port in spec.inputs]
     types = [port.schema.tuple_type for port in spec.inputs]
     call = lambda port, run: [[(port, t[0]) for t in run]]  # noqa: E731
@@ -51,7 +52,7 @@ def make(spec: OperatorSpec, _body: Tagged, _: natives.Resources) -> _native.Ope
 
 @pytest.fixture
 def topology(monkeypatch: pytest.MonkeyPatch) -> rel.Topology:
-    monkeypatch.setitem(natives._MAKERS, Tagged, make)  # type: ignore[arg-type]
+    monkeypatch.setitem(natives._MAKERS, Tagged, make)
     made = rel.Topology("tagged")
     left, right = (made.source(rel.rows([(n,), (n + 1,)], {"n": int}), name=f"from{n}") for n in (1, 5))
     others: Any = (InputPort("right", right.schema, right.inputs),)
@@ -71,7 +72,7 @@ def test_a_new_kind_is_shown_and_planned(topology: rel.Topology) -> None:
 
 
 def test_without_its_row_a_kind_cannot_run(topology: rel.Topology, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(natives._MAKERS, Tagged)  # type: ignore[arg-type]
+    monkeypatch.delitem(natives._MAKERS, Tagged)
     with pytest.raises(Exception, match="Tagged"):
         rel.run(topology, MANUAL)
 
