@@ -60,9 +60,6 @@ class Source(SourceDescription, SourceOf[T]):
     seeks: ClassVar[bool] = False
     is_called_again: ClassVar[bool] = False
 
-    def check(self, operator: str) -> None:
-        """Raise SourceError, naming the operator, if it can't be read."""
-
     def contents(self) -> Sequence[Content]:
         """Return the files, or the rows in memory, in which positions are valid; none if a function makes the rows."""
         return ()
@@ -110,9 +107,6 @@ class Sink(SinkDescription):
     __slots__ = ()
     refuses: ClassVar[frozenset[DataType]] = frozenset()
     shows_rows: ClassVar[bool] = True
-
-    def check(self, operator: str) -> None:
-        """Raise SinkError, naming the operator, if it can't be written."""
 
     def check_schema(self, schema: Schema) -> None:
         """Raise SinkError for a field that it can't write."""
