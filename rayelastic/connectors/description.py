@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeVar
 
 from rayelastic.connectors.files.locations import file_edges
-from rayelastic.connectors.files.paths import check_writable, expanded
+from rayelastic.connectors.files.paths import Paths, check_writable, expanded, single
 from rayelastic.connectors.typed import SourceOf
 from rayelastic.errors import ErrorCode, SinkError
 from rayelastic.graph.records.data_type import DataType
@@ -16,7 +16,18 @@ from rayelastic.graph.records.forms import Form, plain_form
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.operator_spec import Lane, OperatorSpec, SinkDescription, SourceDescription
 
-__all__ = ["EDGE_ROWS", "OBJECTS", "TREES", "Content", "FileSink", "FileSource", "Sink", "Source", "restart_seconds"]
+__all__ = [
+    "EDGE_ROWS",
+    "OBJECTS",
+    "TREES",
+    "Content",
+    "FileSink",
+    "FileSource",
+    "Files",
+    "Sink",
+    "Source",
+    "restart_seconds",
+]
 
 T = TypeVar("T")
 
@@ -39,14 +50,15 @@ class Source(SourceDescription, SourceOf[T]):
     Attributes:
         kind: What it reads, as snapshots and messages name it.
         unit: What the sizes of its contents count.
+        seeks: Whether it begins at any position at once.
+        is_called_again: Whether it calls the user's function again for each start.
     """
 
     __slots__ = ()
     kind: ClassVar[str] = "Python tuples"
     unit: ClassVar[str] = "bytes"
-
-    def check(self, operator: str) -> None:
-        """Raise SourceError, naming the operator, if it can't be read."""
+    seeks: ClassVar[bool] = False
+    is_called_again: ClassVar[bool] = False
 
     def contents(self) -> Sequence[Content]:
         """Return the files, or the rows in memory, in which positions are valid; none if a function makes the rows."""
@@ -58,8 +70,8 @@ class Source(SourceDescription, SourceOf[T]):
 
     @property
     def restart_seconds(self) -> float:
-        """The longest time until a restarted source emits new rows: 0 if it can seek, infinite if it emits all."""
-        return math.inf
+        """The longest time until a restarted source emits new rows."""
+        return 0.0 if self.seeks else math.inf
 
 
 class FileSource(Source[T]):
@@ -96,16 +108,13 @@ class Sink(SinkDescription):
     refuses: ClassVar[frozenset[DataType]] = frozenset()
     shows_rows: ClassVar[bool] = True
 
-    def check(self, operator: str) -> None:
-        """Raise SinkError, naming the operator, if it can't be written."""
-
     def check_schema(self, schema: Schema) -> None:
         """Raise SinkError for a field that it can't write."""
-        for field in schema.fields:
-            form = plain_form(field.format)
+        for column in schema.fields:
+            form = plain_form(column.format)
             if not self.refuses.isdisjoint(_kinds(form)):
                 raise SinkError(
-                    f"field '{field.name}' of {schema.name} is {form.shown}, which {type(self).__name__} can't write",
+                    f"field '{column.name}' of {schema.name} is {form.shown}, which {type(self).__name__} can't write",
                     hint="Map it to a type that it writes, such as str, or leave it out",
                     code=ErrorCode.UNSUPPORTED_TYPE,
                 )
@@ -124,6 +133,36 @@ class FileSink(Sink):
     def check(self, operator: str) -> None:
         """Raise SinkError if nothing can be written there."""
         check_writable(self.path, operator)
+
+
+@dataclass(frozen=True, slots=True)
+class Files(SourceOf[T]):
+    """Paths of a format: a source or a sink, depending on where they are used.
+
+    Args:
+        paths: As the user writes them.
+        function: The name of the user's function.
+        source: Looks the files up, and describes the source of an operator.
+        sink: Describes the sink of a location.
+    """
+
+    paths: Paths
+    function: str
+    source: Callable[[str], SourceDescription] = field(repr=False)
+    sink: Callable[[str], FileSink] = field(repr=False)
+
+    def as_source(self, operator: str) -> SourceDescription:
+        """Look the files up, and infer the schema if none was declared."""
+        return self.source(operator)
+
+    def as_sink(self, operator: str) -> SinkDescription:
+        """Make the sink that writes to the path."""
+        return self.sink(single(self.paths, operator, self.function))
+
+
+def is_called_again(spec: OperatorSpec) -> bool:
+    """Return whether an operator is a source that calls the user's function again for each start."""
+    return isinstance(spec.body, Source) and spec.body.is_called_again
 
 
 def restart_seconds(spec: OperatorSpec) -> float:

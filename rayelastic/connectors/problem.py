@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from rayelastic.connectors.files.byte_streams import Content
-
-__all__ = ["Problem", "noted"]
+__all__ = ["Problem"]
 
 
 @dataclass(slots=True)
@@ -34,31 +31,3 @@ class Problem:
                 raise
 
         return called
-
-
-class _Noted:
-    """A stream whose error is kept."""
-
-    def __init__(self, content: Content, problem: Problem) -> None:
-        self._content = content
-        self._problem = problem
-
-    def readinto(self, buffer: Any) -> int:
-        try:
-            return self._content.readinto(buffer)
-        except Exception as error:
-            self._problem.error = error
-            raise
-
-
-def noted(open_content: Callable[[str], Content], problem: Problem) -> Callable[[str], _Noted]:
-    """Return a function that opens a location as another one does, and keeps the errors of it and of its stream."""
-
-    def opened(location: str) -> _Noted:
-        try:
-            return _Noted(open_content(location), problem)
-        except Exception as error:
-            problem.error = error
-            raise
-
-    return opened

@@ -31,6 +31,7 @@ class ArrowSource(Source[T]):
 
     kind: ClassVar[str] = "an Arrow table"
     unit: ClassVar[str] = "rows"
+    seeks: ClassVar[bool] = True
 
     table: Any = field(repr=False)
     schema: Schema
@@ -45,11 +46,6 @@ class ArrowSource(Source[T]):
         """Return the table."""
         table = self.table
         return [Content(table.num_rows, EDGE_ROWS, lambda a, b: repr(table.slice(a, b - a).to_pylist()).encode())]
-
-    @property
-    def restart_seconds(self) -> float:
-        """0: it can seek."""
-        return 0.0
 
 
 @dataclass(frozen=True, slots=True)

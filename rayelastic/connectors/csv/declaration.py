@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Literal, TypeVar, Unpack, overload
 
-from rayelastic.connectors.csv.form import CsvForm, check_form
+from rayelastic.connectors.csv.form import CsvForm
 from rayelastic.connectors.csv.inference import csv_source
-from rayelastic.connectors.description import OBJECTS, TREES, FileSink
+from rayelastic.connectors.description import OBJECTS, TREES, Files, FileSink
 from rayelastic.connectors.files.columns import Columns
-from rayelastic.connectors.files.paths import Paths, expanded, single
+from rayelastic.connectors.files.paths import Paths
 from rayelastic.connectors.row_files import ReadRows, RowOptions
-from rayelastic.connectors.typed import Declared, SourceOf
+from rayelastic.connectors.typed import Declared
 from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.dead_letters import OnError
-from rayelastic.graph.spec.operator_spec import SinkDescription, SourceDescription
 
-__all__ = ["CsvFiles", "CsvSink", "csv", "read_csv"]
+__all__ = ["CsvSink", "csv", "read_csv"]
 
 T = TypeVar("T")
 
@@ -41,34 +41,16 @@ class CsvSink(FileSink):
     reason: str = "Arrow batches to CSV"
 
 
-@dataclass(frozen=True, slots=True)
-class CsvFiles(SourceOf[T]):
-    """The result of `csv`: a source or a sink, depending on where it is used."""
-
-    paths: Paths
-    form: CsvForm
-    options: RowOptions
-
-    def as_source(self, operator: str) -> SourceDescription:
-        """Look the files up, and infer the schema from the first one if none was declared."""
-        check_form(self.form, operator)
-        return csv_source(expanded(self.paths, operator, directories=False), self.options, self.form, operator)
-
-    def as_sink(self, operator: str) -> SinkDescription:
-        """Make the sink that writes to the path."""
-        return CsvSink(single(self.paths, operator, "csv"))
+@overload
+def csv(paths: Paths, schema: type[Mapping[str, Any]], **options: Unpack[_Csv]) -> Files[Any]: ...
 
 
 @overload
-def csv(paths: Paths, schema: type[Mapping[str, Any]], **options: Unpack[_Csv]) -> CsvFiles[Any]: ...
+def csv(paths: Paths, schema: type[T], **options: Unpack[_Csv]) -> Files[T]: ...
 
 
 @overload
-def csv(paths: Paths, schema: type[T], **options: Unpack[_Csv]) -> CsvFiles[T]: ...
-
-
-@overload
-def csv(paths: Paths, schema: Declared | None = None, **options: Unpack[_Csv]) -> CsvFiles[Any]: ...
+def csv(paths: Paths, schema: Declared | None = None, **options: Unpack[_Csv]) -> Files[Any]: ...
 
 
 def csv(
@@ -86,7 +68,7 @@ def csv(
     comment: str | None = None,
     on_bad_row: OnError | Literal["fail", "skip", "divert"] = "fail",
     time_ordered: bool = False,
-) -> CsvFiles[Any]:
+) -> Files[Any]:
     r"""Read or write CSV.
 
     An unquoted empty field is None, or an empty text if `str` is declared without None. Inference never changes a
@@ -130,7 +112,8 @@ def csv(
     names = None if header is True else () if header is False else tuple(header)
     form = CsvForm(delimiter, quote, encoding, comment, tuple(nulls), escape, names)
     declared = None if schema is None else Schema.of(schema)
-    return CsvFiles(paths, form, RowOptions(declared, columns, types or {}, on_bad_row, time_ordered))
+    options = RowOptions(declared, columns, types or {}, on_bad_row, time_ordered)
+    return Files(paths, "csv", partial(csv_source, paths, options, form), CsvSink)
 
 
 read_csv = csv  # as pandas and Polars call it

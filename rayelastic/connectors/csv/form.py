@@ -88,48 +88,31 @@ class CsvSource(RowFiles):
 def check_form(form: CsvForm, operator: str) -> None:
     """Raise SourceError for invalid options of the syntax."""
     check_encoding(form.encoding, operator)
-    for name, value in (("delimiter", form.delimiter), ("quote", form.quote), ("escape", form.escape)):
-        is_character = isinstance(value, str) and len(value) == 1 and value.isascii() and value not in "\r\n"
-        if not is_character and not (value is None and name != "delimiter"):
-            raise SourceError(
-                f"{name}={shown(value)} is invalid",
-                operator=operator,
-                hint="Pass one ASCII character",
-                code=ErrorCode.WRONG_TYPE,
-            )
-    comment: object = form.comment
-    if comment is not None and not (isinstance(comment, str) and comment):
-        raise SourceError(
-            f"comment={shown(comment)} is invalid",
-            operator=operator,
-            hint="Pass text, such as '#'",
-            code=ErrorCode.WRONG_TYPE,
-        )
-    if not all(isinstance(is_character, str) for is_character in form.nulls):
-        raise SourceError(
-            f"nulls={shown(form.nulls)} is invalid",
-            operator=operator,
-            hint="Pass texts, such as ['', 'NA']",
-            code=ErrorCode.WRONG_TYPE,
-        )
-    if form.escape is not None and form.escape in (form.quote, form.delimiter):
-        raise SourceError(
-            f"escape={form.escape!r} is the delimiter or the quote",
-            operator=operator,
-            hint="Quotes are doubled anyway",
-            code=ErrorCode.CONFLICTING_ARGUMENTS,
-        )
-    if form.escape is not None and (null := next((n for n in form.nulls if form.escape in n), None)) is not None:
-        raise SourceError(
-            f"nulls= has {null!r}, which escape={form.escape!r} reads as {null.replace(form.escape, '', 1)!r}",
-            operator=operator,
-            hint="Pass the text without the escape, or none of the two",
-            code=ErrorCode.CONFLICTING_ARGUMENTS,
-        )
-    if form.header is not None and not all(isinstance(is_character, str) for is_character in form.header):
-        raise SourceError(
-            f"header={shown(form.header)} is invalid",
-            operator=operator,
-            hint="Pass False, or names of columns",
-            code=ErrorCode.WRONG_TYPE,
-        )
+    one, texts = "Pass one ASCII character", "Pass texts, such as ['', 'NA']"
+    for name, value, is_valid, hint in (
+        ("delimiter", form.delimiter, _is_character(form.delimiter), one),
+        ("quote", form.quote, form.quote is None or _is_character(form.quote), one),
+        ("escape", form.escape, form.escape is None or _is_character(form.escape), one),
+        ("comment", form.comment, form.comment is None or _are_texts(form.comment or None), "Pass text, such as '#'"),
+        ("nulls", form.nulls, _are_texts(*form.nulls), texts),
+        ("header", form.header, _are_texts(*form.header or ()), "Pass False, or names of columns"),
+    ):
+        if not is_valid:
+            problem = f"{name}={shown(value)} is invalid"
+            raise SourceError(problem, operator=operator, hint=hint, code=ErrorCode.WRONG_TYPE)
+    escape, problem = form.escape, ""
+    if escape is not None and escape in (form.quote, form.delimiter):
+        problem, hint = f"escape={escape!r} is the delimiter or the quote", "Quotes are doubled anyway"
+    elif escape is not None and (null := next((text for text in form.nulls if escape in text), None)) is not None:
+        problem = f"nulls= has {null!r}, which escape={escape!r} reads as {null.replace(escape, '', 1)!r}"
+        hint = "Pass the text without the escape, or none of the two"
+    if problem:
+        raise SourceError(problem, operator=operator, hint=hint, code=ErrorCode.CONFLICTING_ARGUMENTS)
+
+
+def _is_character(value: object) -> bool:
+    return isinstance(value, str) and len(value) == 1 and value.isascii() and value not in "\r\n"
+
+
+def _are_texts(*values: object) -> bool:
+    return all(isinstance(value, str) for value in values)

@@ -9,11 +9,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from rayelastic.connectors.csv.form import CsvForm, CsvSource
+from rayelastic.connectors.csv.form import CsvForm, CsvSource, check_form
 from rayelastic.connectors.files.byte_streams import LONGEST_LINE
 from rayelastic.connectors.files.casts import is_inexact, is_padded
 from rayelastic.connectors.files.columns import check_types, chosen_columns
 from rayelastic.connectors.files.locations import shown_location
+from rayelastic.connectors.files.paths import Paths, expanded
 from rayelastic.connectors.row_files import RowOptions
 from rayelastic.errors import ErrorCode, SchemaError, SourceError
 from rayelastic.graph.records.data_type import DataType
@@ -32,14 +33,15 @@ LONGEST_ROW = LONGEST_LINE
 ENCODING_WAY_OUT = "Pass its encoding=, such as 'latin-1', or types={field: bytes}"
 
 
-def csv_source(paths: tuple[str, ...], options: RowOptions, form: CsvForm, operator: str) -> CsvSource:
+def csv_source(given: Paths, options: RowOptions, form: CsvForm, operator: str) -> CsvSource:
     """Make a source with the declared schema, or one inferred from the first rows.
 
     Raises:
         SourceError: Not readable as CSV, or a value that no inferred type holds.
         SchemaError: Unknown columns or types, or invalid names.
     """
-    declared = options.schema
+    check_form(form, operator)
+    paths, declared = expanded(given, operator, directories=False), options.schema
     if form.header == () and declared is not None and options.columns is None:
         form = replace(form, header=declared.names)
     sample = _Sample(paths[0], form, operator)

@@ -26,7 +26,7 @@ from rayelastic.connectors.files.locations import (
 from rayelastic.errors import ErrorCode, SourceError, SourceLostError
 from rayelastic.graph.records.shown import shown
 
-__all__ = ["LONGEST_LINE", "Content", "check_encoding", "content_of"]
+__all__ = ["LONGEST_LINE", "Content", "check_encoding"]
 
 LONGEST_LINE = 64 << 20  # bytes of a line of text or JSON, or of a row of CSV; as in line_reader.cpp
 _MARKS = (  # byte order marks of other encodings; those of UTF-32 begin like those of UTF-16
@@ -157,11 +157,6 @@ def check_encoding(encoding: object, operator: str) -> None:
             hint="Pass an encoding that Python knows, such as 'latin-1' or 'utf-16'",
             code=ErrorCode.UNKNOWN_ENCODING,
         ) from None
-
-
-def content_of(encoding: str | None) -> Callable[[str], Content]:
-    """Return a function that opens a location, for the native reader."""
-    return lambda location: Content(location, encoding)
 
 
 class _Stored(io.RawIOBase):

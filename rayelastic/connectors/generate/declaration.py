@@ -24,6 +24,8 @@ T = TypeVar("T")
 class GenerateSource(Source[T]):
     """What a function returns for the numbers 0, 1, 2, ..."""
 
+    seeks: ClassVar[bool] = True
+
     function: Callable[[int], Any]
     count: int | None
     schema: Schema
@@ -40,11 +42,6 @@ class GenerateSource(Source[T]):
     def is_endless(self) -> bool:
         """Whether it is unbounded."""
         return self.count is None
-
-    @property
-    def restart_seconds(self) -> float:
-        """0: it can seek."""
-        return 0.0
 
     def at_most(self, count: int) -> GenerateSource[T]:
         """Return a source of the first tuples only."""
@@ -96,6 +93,8 @@ def generate(function: Callable[[int], Any], count: int | None, schema: object) 
 @dataclass(frozen=True, slots=True)
 class CallableSource(Source[T]):
     """The tuples of an iterator that a function makes when the source starts."""
+
+    is_called_again: ClassVar[bool] = True
 
     function: Callable[[], Iterator[Any]]
     schema: Schema
@@ -163,17 +162,13 @@ class SequenceSource(Source[Any]):
     """The numbers from 0, with a payload, generated natively."""
 
     kind: ClassVar[str] = "a sequence"
+    seeks: ClassVar[bool] = True
 
     count: int
     payload_bytes: int
     schema: Schema
     lane: Lane = Lane.BUILT_IN
     reason: str = "native counter"
-
-    @property
-    def restart_seconds(self) -> float:
-        """0: it can seek."""
-        return 0.0
 
     def at_most(self, count: int) -> SequenceSource:
         """Return a source of the first tuples only."""

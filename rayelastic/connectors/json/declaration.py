@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, TypeVar, Unpack, overload
 
-from rayelastic.connectors.description import FileSink
-from rayelastic.connectors.files.byte_streams import check_encoding
+from rayelastic.connectors.description import Files, FileSink
 from rayelastic.connectors.files.columns import Columns
-from rayelastic.connectors.files.paths import Paths, expanded, single
+from rayelastic.connectors.files.paths import Paths
 from rayelastic.connectors.json.inference import json_source
 from rayelastic.connectors.row_files import ReadRows, RowOptions
-from rayelastic.connectors.typed import Declared, SourceOf
+from rayelastic.connectors.typed import Declared
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.dead_letters import OnError
-from rayelastic.graph.spec.operator_spec import Lane, SinkDescription, SourceDescription
+from rayelastic.graph.spec.operator_spec import Lane
 
-__all__ = ["JsonFiles", "JsonSink", "json", "read_json"]
+__all__ = ["JsonSink", "json", "read_json"]
 
 T = TypeVar("T")
 
@@ -30,34 +30,16 @@ class JsonSink(FileSink):
     reason: str = "Arrow batches to lines of JSON, in Python"
 
 
-@dataclass(frozen=True, slots=True)
-class JsonFiles(SourceOf[T]):
-    """The result of `json`: a source or a sink, depending on where it is used."""
-
-    paths: Paths
-    encoding: str | None
-    options: RowOptions
-
-    def as_source(self, operator: str) -> SourceDescription:
-        """Look the files up, and infer the schema from the first one if none was declared."""
-        check_encoding(self.encoding, operator)
-        return json_source(expanded(self.paths, operator, directories=False), self.options, self.encoding, operator)
-
-    def as_sink(self, operator: str) -> SinkDescription:
-        """Make the sink that writes to the path."""
-        return JsonSink(single(self.paths, operator, "json"))
+@overload
+def json(paths: Paths, schema: type[Mapping[str, Any]], **options: Unpack[ReadRows]) -> Files[Any]: ...
 
 
 @overload
-def json(paths: Paths, schema: type[Mapping[str, Any]], **options: Unpack[ReadRows]) -> JsonFiles[Any]: ...
+def json(paths: Paths, schema: type[T], **options: Unpack[ReadRows]) -> Files[T]: ...
 
 
 @overload
-def json(paths: Paths, schema: type[T], **options: Unpack[ReadRows]) -> JsonFiles[T]: ...
-
-
-@overload
-def json(paths: Paths, schema: Declared | None = None, **options: Unpack[ReadRows]) -> JsonFiles[Any]: ...
+def json(paths: Paths, schema: Declared | None = None, **options: Unpack[ReadRows]) -> Files[Any]: ...
 
 
 def json(
@@ -69,7 +51,7 @@ def json(
     encoding: str | None = None,
     on_bad_row: OnError | Literal["fail", "skip", "divert"] = "fail",
     time_ordered: bool = False,
-) -> JsonFiles[Any]:
+) -> Files[Any]:
     """Read or write files with one JSON object a line (NDJSON, JSON Lines).
 
     Declared times and dates are ISO 8601 texts, and so are durations. Decimals are numbers, or texts that are numbers.
@@ -113,7 +95,8 @@ def json(
     {"tags": ["a", "b"], "n": 3}
     """
     declared = None if schema is None else Schema.of(schema)
-    return JsonFiles(paths, encoding, RowOptions(declared, columns, types or {}, on_bad_row, time_ordered))
+    options = RowOptions(declared, columns, types or {}, on_bad_row, time_ordered)
+    return Files(paths, "json", partial(json_source, paths, options, encoding), JsonSink)
 
 
 read_json = json  # as pandas and Polars call it

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, ClassVar
 
+from rayelastic.connectors.files.byte_streams import check_encoding
 from rayelastic.connectors.files.columns import check_types, chosen_columns
 from rayelastic.connectors.files.locations import shown_location
+from rayelastic.connectors.files.paths import Paths, expanded
 from rayelastic.connectors.json import lines as json_text
 from rayelastic.connectors.json.lines import BadLineError, Blocks, object_of
 from rayelastic.connectors.json.shapes import Shape, shapes_of
@@ -32,13 +34,15 @@ class JsonSource(RowFiles):
     encoding: str | None = None
 
 
-def json_source(paths: tuple[str, ...], options: RowOptions, encoding: str | None, operator: str) -> JsonSource:
+def json_source(given: Paths, options: RowOptions, encoding: str | None, operator: str) -> JsonSource:
     """Make a source with the declared schema, or one inferred from the first rows.
 
     Raises:
         SourceError: The first rows can't be read as JSON.
         SchemaError: Unknown columns or types, types that JSON lacks, or values of several types.
     """
+    check_encoding(encoding, operator)
+    paths = expanded(given, operator, directories=False)
     declared, columns, types = options.schema, options.columns, options.types
     renaming: Mapping[str, str] = columns if isinstance(columns, Mapping) else {}
     shapes: dict[str, Shape] = {}

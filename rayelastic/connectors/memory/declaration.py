@@ -26,6 +26,7 @@ class RowsSource(Source[T]):
     """A collection of tuples."""
 
     unit: ClassVar[str] = "rows"
+    seeks: ClassVar[bool] = True
 
     rows: tuple[tuple[Any, ...], ...] = field(repr=False)
     schema: Schema
@@ -57,11 +58,6 @@ class RowsSource(Source[T]):
     def is_shorter_than(self, position: int) -> bool:
         """Return whether there are fewer rows."""
         return len(self.rows) < position
-
-    @property
-    def restart_seconds(self) -> float:
-        """0: it can seek."""
-        return 0.0
 
 
 @overload

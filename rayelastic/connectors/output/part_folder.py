@@ -15,24 +15,20 @@ import threading
 from typing import TYPE_CHECKING
 
 from rayelastic.connectors.output.folder import OutputFolder, WrittenFile, hidden_name
-from rayelastic.connectors.output.owner import OutputOwner
-from rayelastic.connectors.output.parts import HiddenPart, check_whole, lineage_tag, of_line, part_ledger, to_line
-from rayelastic.connectors.output.record import BlobStore, Output, SinkContext
+from rayelastic.connectors.output.owned_files import OwnedFiles
+from rayelastic.connectors.output.parts import HiddenPart, check_whole, lineage_tag
 from rayelastic.errors import DamagedError, ErrorCode, SinkError
 from rayelastic.graph.records.shown import counted
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from rayelastic.connectors.output.formats import FileFormat
+    from rayelastic.connectors.output.record import SinkContext
 
 __all__ = ["PartFolder"]
 
 
-class PartFolder:
+class PartFolder(OwnedFiles):
     """Part files in a folder, numbered: one per run, or one per epoch that has rows.
-
-    Its methods except `commit` are called by one thread at a time.
 
     Args:
         location: A path or URI of the folder.
@@ -52,31 +48,12 @@ class PartFolder:
         self, location: str, form: FileFormat, context: SinkContext, *, digits: int = 1, appends: bool = False
     ) -> None:
         self._location = location
-        self._folder = OutputFolder(location)
-        self._form = form
-        self._context = context
         self._digits = digits
         self._appends = appends
         self._pattern = re.compile(rf"part-(\d+)-([0-9a-f]{{8}})-\d+{re.escape(form.suffix)}")
-        before = Output.at(self._folder.shown, context.outputs)
-        self._lineage = context.run if before is None else before.lineage
-        self._tag = lineage_tag(self._lineage)
-        self._part: HiddenPart | None = None
-        self._has_effect = before is not None
         self._lock = threading.Lock()  # guards _waiting, and what is shown
         self._waiting: list[tuple[int, WrittenFile]] = []  # hidden, by the epoch they are prepared for; 0: none yet
-        self._owner = OutputOwner(self._folder, context, self._lineage)
-        try:
-            self._ledger = part_ledger(context, before)
-            files = [of_line(line) for line in self._ledger.items]
-            self._rows = self._rows_before = sum(file.rows for file in files)
-            try:
-                self._to_show, self._to_take_back = self._checked(files)
-            except DamagedError:  # an abandoned writer may have shown its last part meanwhile
-                self._to_show, self._to_take_back = self._checked(files)
-        except BaseException:
-            self._owner.release(changed=False)
-            raise
+        super().__init__(OutputFolder(location), form, context)
 
     def begin(self) -> str:
         """Roll the folder back to the checkpoint: all of its parts shown, and no later ones of its lineage.
@@ -91,44 +68,10 @@ class PartFolder:
         for file in self._to_show:
             self._show_file(file)
         for name in self._to_take_back:
-            self._has_effect = True
+            self._is_counted_on = True
             self._folder.delete(name)
         self._folder.discard_hidden(lambda name: self._tag_of(name) == self._tag)
         return f"{counted(len(self._to_take_back), 'part')} of {self._folder.shown!r}" if self._to_take_back else ""
-
-    def write(self, batch: pa.RecordBatch) -> None:
-        """Write a batch.
-
-        Raises:
-            SinkError: It can't be written.
-        """
-        if self._part is None:
-            self._part = self._begun()
-        self._part.write(batch)
-        self._rows += batch.num_rows
-
-    def end_part(self) -> None:
-        """End the current file, if there is one; it stays hidden."""
-        if self._part is not None:
-            ended = self._part.end()
-            self._ledger.items.append(to_line(ended))
-            with self._lock:
-                self._waiting.append((0, ended))
-            self._part = None
-            self._next += 1
-
-    def prepare(self, epoch: int, store: BlobStore) -> Output:
-        """End the current file, to be shown when the checkpoint of an epoch is complete.
-
-        Raises:
-            SinkTakenError: Another run has taken over the folder.
-        """
-        self._owner.check()
-        self.end_part()
-        with self._lock:
-            self._waiting = [(prepared or epoch, file) for prepared, file in self._waiting]
-            self._has_effect = True
-        return Output(self._folder.shown, self._rows, epoch, self._lineage, blobs=self._ledger.prepare(epoch, store))
 
     def commit(self, epoch: int) -> None:
         """Show what was prepared for an epoch and those before; safe to repeat, from any thread.
@@ -156,16 +99,18 @@ class PartFolder:
 
     def abandon(self) -> None:
         """Release the folder for others; hidden files stay hidden."""
-        self._owner.release(changed=self._has_effect)
-
-    def output(self, rows: int, store: BlobStore) -> Output:  # noqa: ARG002  (what was taken is what was written)
-        """End the current file for a stopped job, which shows the rest when it is closed."""
-        self._owner.check()
-        self.end_part()
-        self._has_effect = True
-        return Output(self._folder.shown, self._rows, 0, self._lineage, blobs=self._ledger.write_all(store))
+        self._owner.release(changed=self._is_counted_on)
 
     # -- implementation -------------------------------------------------------------------------------------------
+
+    def _add(self, file: WrittenFile) -> None:
+        with self._lock:
+            self._waiting.append((0, file))
+        self._next += 1
+
+    def _assign(self, epoch: int) -> None:
+        with self._lock:
+            self._waiting = [(prepared or epoch, file) for prepared, file in self._waiting]
 
     def _show(self, files: list[tuple[int, WrittenFile]]) -> None:
         for number, (prepared, file) in enumerate(files):
@@ -183,7 +128,7 @@ class PartFolder:
                 self._folder.delete(name)
             self._owner.note(replaces=())
         self._folder.show(file.name, file.name)
-        self._has_effect = True
+        self._is_counted_on = True
 
     def _discard_of_earlier_runs(self) -> None:
         """Remove what failed runs of the same job hid here, because their rows have been replaced."""
@@ -202,6 +147,12 @@ class PartFolder:
     def _tag_of(self, name: str) -> str:
         found = self._pattern.fullmatch(name)
         return found[2] if found is not None else ""
+
+    def _check(self) -> None:
+        try:
+            self._to_show, self._to_take_back = self._checked(self._files)
+        except DamagedError:  # an abandoned writer may have shown its last part meanwhile
+            self._to_show, self._to_take_back = self._checked(self._files)
 
     def _checked(self, files: list[WrittenFile]) -> tuple[list[WrittenFile], list[str]]:
         """Check the existing files; return those to be shown, and the names of those to be removed."""

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar, Unpack, overload
 
-from rayelastic.connectors.description import FileSink
+from rayelastic.connectors.description import Files, FileSink
 from rayelastic.connectors.files.columns import Columns
-from rayelastic.connectors.files.paths import Paths, found_files, single
-from rayelastic.connectors.parquet.inference import is_hidden, parquet_source
+from rayelastic.connectors.files.paths import Paths
+from rayelastic.connectors.parquet.inference import parquet_source
 from rayelastic.connectors.row_files import ReadFiles
-from rayelastic.connectors.typed import Declared, SourceOf
+from rayelastic.connectors.typed import Declared
 from rayelastic.graph.records.schema import Schema
-from rayelastic.graph.spec.operator_spec import SinkDescription, SourceDescription
 
-__all__ = ["ParquetFiles", "ParquetSink", "parquet", "read_parquet"]
+__all__ = ["ParquetSink", "parquet", "read_parquet"]
 
 T = TypeVar("T")
 
@@ -27,41 +27,19 @@ class ParquetSink(FileSink):
     reason: str = "Arrow batches to Parquet"
 
 
-@dataclass(frozen=True, slots=True)
-class ParquetFiles(SourceOf[T]):
-    """The result of `parquet`: a source or a sink, depending on where it is used."""
-
-    paths: Paths
-    schema: Schema | None
-    columns: object = None
-    time_ordered: bool = False
-
-    def as_source(self, operator: str) -> SourceDescription:
-        """Look the files up and read their schema."""
-        files = found_files(self.paths, operator, directories=True)
-        data = [(path, root) for path, root in files if not is_hidden(path, root)]
-        return parquet_source(data or files, self.schema, self.columns, self.time_ordered, operator)
-
-    def as_sink(self, operator: str) -> SinkDescription:
-        """Make the sink that writes to the path."""
-        return ParquetSink(single(self.paths, operator, "parquet"))
+@overload
+def parquet(paths: Paths, schema: type[Mapping[str, Any]], **options: Unpack[ReadFiles]) -> Files[Any]: ...
 
 
 @overload
-def parquet(paths: Paths, schema: type[Mapping[str, Any]], **options: Unpack[ReadFiles]) -> ParquetFiles[Any]: ...
+def parquet(paths: Paths, schema: type[T], **options: Unpack[ReadFiles]) -> Files[T]: ...
 
 
 @overload
-def parquet(paths: Paths, schema: type[T], **options: Unpack[ReadFiles]) -> ParquetFiles[T]: ...
+def parquet(paths: Paths, schema: Declared | None = None, **options: Unpack[ReadFiles]) -> Files[Any]: ...
 
 
-@overload
-def parquet(paths: Paths, schema: Declared | None = None, **options: Unpack[ReadFiles]) -> ParquetFiles[Any]: ...
-
-
-def parquet(
-    paths: Paths, schema: object = None, *, columns: Columns = None, time_ordered: bool = False
-) -> ParquetFiles[Any]:
+def parquet(paths: Paths, schema: object = None, *, columns: Columns = None, time_ordered: bool = False) -> Files[Any]:
     """Read or write Parquet.
 
     Args:
@@ -87,7 +65,8 @@ def parquet(
     ...     [tuple(t) for t in rel.run(read)["out"]]
     [(0,), (1,)]
     """
-    return ParquetFiles(paths, None if schema is None else Schema.of(schema), columns, time_ordered)
+    declared = None if schema is None else Schema.of(schema)
+    return Files(paths, "parquet", partial(parquet_source, paths, declared, columns, time_ordered), ParquetSink)
 
 
 read_parquet = parquet  # as pandas and Polars call it

@@ -30,7 +30,7 @@ def growing_sink(new: NewSink, body: GrowingSink) -> SinkOperator:
     return new.owned(GrowingTable(body.path, new.schema, body.period, new.context, by_epoch=new.past.by_epoch))
 
 
-class GrowingTable:
+class GrowingTable(PartFolder):
     """Collects batches, and writes a file per period.
 
     Args:
@@ -56,22 +56,18 @@ class GrowingTable:
         *,
         by_epoch: bool = False,
     ) -> None:
-        self._parts = PartFolder(location, ParquetFormat(schema), context, digits=DIGITS, appends=True)
+        super().__init__(location, ParquetFormat(schema), context, digits=DIGITS, appends=True)
         self._period = period
         self._part_rows = part_rows
         self._by_epoch = by_epoch
-        self._lock = threading.Lock()  # guards the fields below
-        self._waiting: list[pa.RecordBatch] = []
-        self._rows = 0
-        self._writing = threading.Lock()  # one file at a time, in the order of the rows
+        self._collecting = threading.Lock()  # guards the fields below
+        self._batches: list[pa.RecordBatch] = []
+        self._collected = 0  # their rows
+        self._writing = threading.RLock()  # one file at a time, in the order of the rows
         self._failure: Exception | None = None
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._run, name="growing-table", daemon=True)
         self._thread.start()
-
-    def begin(self) -> str:
-        """Roll the folder back to the checkpoint; see PartFolder.begin."""
-        return self._parts.begin()
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Add a batch.
@@ -79,14 +75,22 @@ class GrowingTable:
         Raises:
             OSError: An earlier one couldn't be written.
         """
-        with self._lock:
-            if self._failure is not None:
-                raise self._failure
-            self._waiting.append(batch)
-            self._rows += batch.num_rows
-            full = self._rows >= self._part_rows
+        with self._collecting:
+            self._raise_failure()
+            self._batches.append(batch)
+            self._collected += batch.num_rows
+            full = self._collected >= self._part_rows
         if full:
             self._write_part()
+
+    def end_part(self) -> None:
+        """Write the collected rows into a file; it stays hidden."""
+        with self._writing:
+            with self._collecting:
+                batches, self._batches, self._collected = self._batches, [], 0
+            for batch in batches:
+                super().write(batch)
+            super().end_part()
 
     def prepare(self, epoch: int, store: BlobStore) -> Output:
         """Write the collected rows, to be shown when the checkpoint of an epoch is complete.
@@ -94,15 +98,10 @@ class GrowingTable:
         Raises:
             OSError: Rows couldn't be written.
         """
-        self._write_part()
         with self._writing:
-            if self._failure is not None:
-                raise self._failure
-            return self._parts.prepare(epoch, store)
-
-    def commit(self, epoch: int) -> None:
-        """Show what was prepared for an epoch and those before; safe to repeat, from any thread."""
-        self._parts.commit(epoch)
+            self._write_part()
+            self._raise_failure()
+            return super().prepare(epoch, store)
 
     def close(self) -> str:
         """Write the collected rows; return the folder. A table without rows gets one file, for its columns.
@@ -112,38 +111,37 @@ class GrowingTable:
         """
         self._closed.set()
         self._thread.join()
-        if self._failure is not None:
-            raise self._failure
+        self._raise_failure()
         self._write_part()
-        return self._parts.close()
+        return super().close()
 
     def abandon(self) -> None:
         """Start no more files: another process restores the last checkpoint, or the job is over."""
         self._closed.set()
         self._thread.join(JOIN_TIMEOUT)
-        self._parts.abandon()
+        super().abandon()
 
     def output(self, rows: int, store: BlobStore) -> Output:
         """Write the collected rows for a stopped job, which shows the rest when it is closed."""
-        self._write_part()
         with self._writing:
-            return self._parts.output(rows, store)
+            self._write_part()
+            return super().output(rows, store)
 
     def _run(self) -> None:
         while not self._closed.wait(self._period):
             try:
                 self._write_part()
             except Exception as error:  # raised with the next batch, or at the end
-                with self._lock:
+                with self._collecting:
                     self._failure = error
                 return
 
+    def _raise_failure(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
     def _write_part(self) -> None:
         with self._writing:
-            with self._lock:
-                batches, self._waiting, self._rows = self._waiting, [], 0
-            for batch in batches:
-                self._parts.write(batch)
-            self._parts.end_part()
+            self.end_part()
             if not self._by_epoch:
-                self._parts.show()
+                self.show()

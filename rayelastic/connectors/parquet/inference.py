@@ -15,6 +15,7 @@ from rayelastic.connectors.description import FileSource
 from rayelastic.connectors.files.casts import decoded
 from rayelastic.connectors.files.columns import check_columns, chosen_columns, renamed
 from rayelastic.connectors.files.locations import is_uri, readable, reading, shown_location
+from rayelastic.connectors.files.paths import Paths, found_files
 from rayelastic.errors import ErrorCode, SchemaError
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.operator_spec import Lane
@@ -22,7 +23,7 @@ from rayelastic.graph.spec.operator_spec import Lane
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["ParquetSource", "is_hidden", "parquet_source"]
+__all__ = ["ParquetSource", "parquet_source"]
 
 _FOLDER = re.compile(r"([^=/]+)=([^/]*)")
 _NUMBER = re.compile(r"0|-?[1-9][0-9]{0,17}")
@@ -36,6 +37,7 @@ class ParquetSource(FileSource[Any]):
     """Rows of Parquet files, through pyarrow's reader."""
 
     kind: ClassVar[str] = "Parquet files"
+    seeks: ClassVar[bool] = True
 
     paths: tuple[str, ...]
     schema: Schema
@@ -45,23 +47,18 @@ class ParquetSource(FileSource[Any]):
     lane: Lane = Lane.BUILT_IN
     reason: str = "pyarrow reader, native conversion"
 
-    @property
-    def restart_seconds(self) -> float:
-        """0: it can seek."""
-        return 0.0
-
     def constants_of(self, number: int) -> dict[str, str | None]:
         """Return the columns of a file that its folders name."""
         return dict(self.constants[number]) if self.constants else {}
 
 
 def parquet_source(
-    found: Sequence[tuple[str, str]], declared: Schema | None, columns: object, time_ordered: bool, operator: str
+    given: Paths, declared: Schema | None, columns: object, time_ordered: bool, operator: str
 ) -> ParquetSource:
     """Read the columns of all files, and infer the schema if none was declared.
 
     Args:
-        found: (location, root folder) of each file.
+        given: The user's paths.
         declared: The user's schema.
         columns: The user's choice; see chosen_columns.
         time_ordered: Whether the event times of a file follow those of the file before.
@@ -71,6 +68,8 @@ def parquet_source(
         SourceError: A file can't be read as Parquet.
         SchemaError: Columns differ between files, a declared one is missing, or a record can't hold one.
     """
+    files = found_files(given, operator, directories=True)
+    found = [(path, root) for path, root in files if not _is_hidden(path, root)] or files
     constants = tuple(_constants(path, root) for path, root in found)
     _check_folders(found, constants, operator)
     named = _folder_columns(constants)
@@ -170,7 +169,7 @@ def _folders(path: str, root: str) -> list[str]:
     return (urllib.parse.unquote(inner.partition("?")[0]) if is_uri(path) else inner).split("/")[:-1]
 
 
-def is_hidden(path: str, root: str) -> bool:
+def _is_hidden(path: str, root: str) -> bool:
     """Return whether Spark and Hive ignore a file below a folder, such as `_SUCCESS`."""
     inner = path[len(root) :].lstrip("/") if root else ""
     return any(part[:1] in ("_", ".") and "=" not in part for part in inner.partition("?")[0].split("/"))

@@ -5,16 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from rayelastic.connectors.description import FileSink, FileSource
+from rayelastic.connectors.description import Files, FileSink, FileSource
 from rayelastic.connectors.files.byte_streams import check_encoding
-from rayelastic.connectors.files.paths import Paths, expanded, single
+from rayelastic.connectors.files.paths import Paths, expanded
 from rayelastic.errors import SinkError
 from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.records.shown import counted
-from rayelastic.graph.spec.operator_spec import Lane, SinkDescription, SourceDescription
+from rayelastic.graph.spec.operator_spec import Lane
 
-__all__ = ["Text", "TextSink", "TextSource", "read_text", "text"]
+__all__ = ["TextSink", "TextSource", "read_text", "text"]
+
+LINE = Schema.of({"line": str}, name="Line")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +24,7 @@ class TextSource(FileSource[Any]):
     """Lines of UTF-8 text files, without their line ends, in the order of the paths."""
 
     kind: ClassVar[str] = "text files"
+    seeks: ClassVar[bool] = True
 
     paths: tuple[str, ...]
     schema: Schema
@@ -33,11 +36,6 @@ class TextSource(FileSource[Any]):
     def reason(self) -> str:
         """Describe the operator for `explain()`."""
         return f"native reader of {counted(len(self.paths), 'file')}"
-
-    @property
-    def restart_seconds(self) -> float:
-        """0: it can seek."""
-        return 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,27 +57,7 @@ class TextSink(FileSink):
         FileSink.check_schema(self, schema)
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
-    """The result of `text`: paths that are looked up when the source is declared."""
-
-    paths: Paths
-    schema: Schema
-    encoding: str | None = None
-    time_ordered: bool = False
-
-    def as_source(self, operator: str) -> SourceDescription:
-        """Look the files up; raise SourceError if there are none."""
-        check_encoding(self.encoding, operator)
-        paths = expanded(self.paths, operator, directories=True)
-        return TextSource(paths, self.schema, self.encoding, self.time_ordered)
-
-    def as_sink(self, operator: str) -> SinkDescription:
-        """Take the path as that of a sink."""
-        return TextSink(single(self.paths, operator, "text"))
-
-
-def text(paths: Paths, *, encoding: str | None = None, time_ordered: bool = False) -> Text:
+def text(paths: Paths, *, encoding: str | None = None, time_ordered: bool = False) -> Files[Any]:
     r"""Read the lines of text files: tuples of one field, `line: str`, without the line end. Or write such lines.
 
     Lines end at a newline, a carriage return, or both in this order: a lone carriage return ends a line, too. Files
@@ -109,7 +87,12 @@ def text(paths: Paths, *, encoding: str | None = None, time_ordered: bool = Fals
     ...     [t.line for t in rel.run(topology)["out"]]
     ['started', 'stopped']
     """
-    return Text(paths, Schema.of({"line": str}, name="Line"), encoding, time_ordered)
+
+    def source(operator: str) -> TextSource:
+        check_encoding(encoding, operator)
+        return TextSource(expanded(paths, operator, directories=True), LINE, encoding, time_ordered)
+
+    return Files(paths, "text", source, TextSink)
 
 
 read_text = text  # as pandas and Polars name what reads

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 from rayelastic import _native
-from rayelastic.connectors.files.byte_streams import content_of
+from rayelastic.connectors.files.byte_streams import Content
 from rayelastic.connectors.inputs import Input, Place
-from rayelastic.connectors.problem import Problem, noted
+from rayelastic.connectors.problem import Problem
 from rayelastic.connectors.source import SourceOperator
 
 if TYPE_CHECKING:
@@ -20,8 +21,11 @@ __all__ = ["text_source"]
 def text_source(spec: OperatorSpec, schema: _native.Schema, body: TextSource) -> SourceOperator:
     """Make a source of lines, which can begin at a line of a file."""
     problem, recoded = Problem(), body.encoding is not None
-    opened = noted(content_of(body.encoding), problem)
-    native = _native.Operator.text_source(spec.name, schema, list(body.paths), opened, recoded)
+
+    def opened(location: str) -> SimpleNamespace:
+        return SimpleNamespace(readinto=problem.of(Content(location, body.encoding).readinto))
+
+    native = _native.Operator.text_source(spec.name, schema, list(body.paths), problem.of(opened), recoded)
 
     def seek(position: int, saved: Input | None) -> int:
         place = saved.place if saved is not None else None

@@ -6,8 +6,8 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from rayelastic.connectors.description import is_called_again
 from rayelastic.connectors.files.locations import below
-from rayelastic.connectors.generate.declaration import CallableSource
 from rayelastic.errors import ChangeError, ErrorCode, PELostError, StateError, UnreadableError
 from rayelastic.plan.settings.checkpoint import Checkpoint
 from rayelastic.runtime.checkpoint.alignment import why_standstill
@@ -90,7 +90,7 @@ class Safety:
         if settings.location is not None:
             another = journal.incarnation > 1
             self._claim = Claim(str(settings.location), job.name, job.job_id, resumes=another)
-        again = tuple(spec.name for spec in job.operators.values() if isinstance(spec.body, CallableSource))
+        again = tuple(spec.name for spec in job.operators.values() if is_called_again(spec))
         life.checkpoints = replace(life.checkpoints, called_again=again)
         self._loop = CheckpointLoop(
             job.name, settings.every, self._take, lambda: life.state, self._counters, age=lambda: life.seconds
