@@ -84,7 +84,10 @@ class Process:
 
 def keeping(rows: Any) -> None:
     keyed = rows.key_by("user", "part")
+    timed = rows.event_time("at", name="timed").key_by("part")
     outputs = [
+        timed.aggregate(name="timed_count", emit="update", ttl=1e6, n=rel.count()),
+        timed.map(seen, name="timed_record", state=Seen, schema={"n": int}, lane="compiled", ttl=1e6),
         keyed.map(seen, name="record", state=Seen, schema={"n": int}, lane="compiled"),
         rows.key_by("hot").map(listed, name="value", state=list, schema={"n": int}, lane="python"),
         rows.key_by("user").aggregate(name="totals", n=rel.count(), most=rel.max("price"), users=rel.distinct("part")),
@@ -136,6 +139,8 @@ EXPECTED: dict[str, dict[Any, Any]] = {
         key: (len(rows), max(row.price for row in rows), len({row.part for row in rows}))
         for key, rows in by_key("user").items()
     },
+    "timed_count": {key: (len(rows),) for key, rows in by_key("part").items()},
+    "timed_record": {key: expected_seen(rows) for key, rows in by_key("part").items()},
     "mortal": {key: (len(rows), rows[-1].user) for key, rows in by_key("part").items()},
     "all": {(): (len(ROWS), sum(row.price for row in ROWS) / len(ROWS))},
     "process": {key: {"rows": len(rows)} for key, rows in by_key("part").items()},

@@ -110,3 +110,5 @@ TEST(older_records_become_wider) {
   CHECK(numbers[0] == 9 && numbers[1] == 2);
   CHECK_THROWS(from.import_older(to), std::invalid_argument);
 }
+
+REL_TEST_MAIN
