@@ -52,5 +52,5 @@ def judged(simulation: ClusterSimulation) -> list[tuple[str, str]]:
 
 
 def _gained(decision: AdaptationDecision) -> str:
-    gain = decision.reasons[0].values
-    return f"{gain['region']} {gain['gain']:+.0%}"
+    gain = next((one.values for one in decision.reasons if "gain" in one.values), None)
+    return "" if gain is None else f"{gain.get('region', 'all')} {gain['gain']:+.0%}"

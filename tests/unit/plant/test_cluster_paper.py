@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from bench.figures.cluster_runs import judged
+from bench.figures.cluster_runs import play as figure_of
 from bench.plant.cluster.job import ClusterConstants, ClusterJob
 from bench.plant.cluster.paper import HOST, load_steps_job, selectivity_job, two_operator_job
 from bench.plant.cluster.plant import ClusterPlant
@@ -148,3 +150,9 @@ def test_a_journal_replays() -> None:
         decision = again.step(PlanObservation.from_dict(seen))
         assert json.loads(json.dumps(decision.as_dict())) == decided
         assert AdaptationDecision.from_dict(decided) == decision
+
+
+@pytest.mark.parametrize(("variant", "of"), [("paper", "r1 +"), ("rates", "all +")])
+def test_a_figure_shows_what_each_kept_change_gained(variant: str, of: str) -> None:
+    gains = judged(figure_of(*two_operator_job(0.5, 0.5, 1e6), variant=variant, periods=20))
+    assert any(verdict == "keep" and gain.startswith(of) for verdict, gain in gains), gains
