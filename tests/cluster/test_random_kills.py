@@ -1,8 +1,8 @@
 """Elements, coordinators, hosts are killed at random: in checkpoints, on the way back, while replicas change or move.
 
 Whoever reads the sinks' files and tables afterwards finds each row once, with the value that it had to have.
-Twenty-four kills in the gate, a thousand in `./dev nightly` (with test_random_kills_spark.py): a part of them in changes
-that meet a checkpoint, which the coordinator itself waits for. What came into what is told at the end.
+Twenty-four kills in the gate, a thousand in `./dev nightly` (with test_random_kills_spark.py): a part of them in
+changes that meet a checkpoint, which the coordinator itself waits for. What came into what is told at the end.
 """
 
 from __future__ import annotations
