@@ -233,7 +233,7 @@ def native_tests(programs: Path, machine: str) -> None:
     folder = FOLDER / f"native-{machine}"
     configure = [f"{programs}/cmake", "-S", str(ROOT / "native_sched"), "-B", str(folder), "-G", "Ninja"]
     _run([*configure, "-DREL_PYTHON=OFF", *variables["CMAKE_ARGS"].split(), *options], variables)
-    _run([f"{programs}/cmake", "--build", str(folder)], variables)
+    _run([f"{programs}/cmake", "--build", str(folder), "--target", "native_tests"], variables)
     left_out = f"({'|'.join(TOO_SLOW_TO_EMULATE)})" if options else "^$"
     run = [f"{programs}/ctest", "--test-dir", str(folder), "--output-on-failure", "--no-tests=error", "-E", left_out]
     said = _run(run, variables)
