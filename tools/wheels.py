@@ -108,7 +108,7 @@ def cross_tools(programs: Path, machine: str) -> dict[str, str]:
         "CXX": f"{folder}/c++",
         "ZIG_GLOBAL_CACHE_DIR": cache,
         "ZIG_LOCAL_CACHE_DIR": cache,
-        "CMAKE_ARGS": f"-DCMAKE_AR={folder}/ar -DCMAKE_RANLIB={folder}/ranlib",
+        "CMAKE_ARGS": f"-DCMAKE_AR={folder}/ar -DCMAKE_RANLIB={folder}/ranlib -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON",
         "CMAKE_BUILD_PARALLEL_LEVEL": str(os.cpu_count() or 2),
         "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
     }
