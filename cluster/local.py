@@ -26,7 +26,7 @@ MOST = 32  # raylets: each takes some 300 MB
 
 @contextlib.contextmanager
 def raylets(count: int, cpus: int) -> Iterator[dict[str, str]]:
-    """Starts a cluster and gives the variables by which a driver finds it; the head is one of the raylets.
+    """Start a cluster and return the variables by which a driver finds it; the head is one of the raylets.
 
     To be called before this process imports Ray, which reads the token once.
     """
@@ -48,7 +48,7 @@ def raylets(count: int, cpus: int) -> Iterator[dict[str, str]]:
 
 
 def _find_java() -> None:
-    """Puts Java on PATH if there is one: raylets that start without it never run Spark."""
+    """Put Java on PATH if there is one: raylets that start without it never run Spark."""
     from rayelastic.errors import JavaNotFoundError
     from rayelastic.on_ray.java import ensure_java
 
@@ -57,7 +57,7 @@ def _find_java() -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Starts the raylets, runs the command or waits, ends them."""
+    """Start the raylets, run the command or wait, and end them."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("count", type=int, help=f"raylets, 1 to {MOST}")
     parser.add_argument("--cpus", type=int, default=2, help="that each offers")

@@ -35,7 +35,7 @@ TOO_SLOW = "timed out during startup"  # what Ray says after the 30 seconds that
 
 
 def missing() -> str:
-    """What this machine lacks for it, in words; empty if nothing."""
+    """Return what this machine lacks for it, in words; empty if nothing."""
     if os.geteuid() != 0:
         return "network namespaces need root"
     lacking = [program for program in ("ip", "unshare", "nsenter") if shutil.which(program) is None]
@@ -84,20 +84,20 @@ class Nodes:
         self.close()
 
     def address(self, number: int) -> str:
-        """The address of a node."""
+        """Return the address of a node."""
         return f"{NETWORK}.{number + 1}"
 
     def run(
         self, number: int, command: Sequence[str], *, env: Mapping[str, str] | None = None, timeout: float | None = None
     ) -> subprocess.CompletedProcess[str]:
-        """Runs a command on a node, with RAY_ADDRESS set, and gives what it wrote."""
+        """Run a command on a node, with RAY_ADDRESS set, and return what it wrote."""
         return subprocess.run(
             self._inside(number, command), env=self._environment(env), capture_output=True, text=True,
             timeout=timeout, check=False,
         )  # fmt: skip
 
     def start(self, number: int, command: Sequence[str]) -> subprocess.Popen[str]:
-        """Starts a command on a node, with RAY_ADDRESS set, and gives it while it runs."""
+        """Start a command on a node, with RAY_ADDRESS set, and return it while it runs."""
         return subprocess.Popen(
             self._inside(number, command), env=self._environment(None), text=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -109,7 +109,7 @@ class Nodes:
         return f"http://{self.address(0)}:{DASHBOARD_PORT}"
 
     def cut(self, number: int) -> None:
-        """Takes a node off the network: what is sent to and from it is lost without a word, as behind a dead switch.
+        """Take a node off the network: what is sent to and from it is lost without a word, as behind a dead switch.
 
         Raises:
             ValueError: node 0, which carries the switch.
@@ -121,7 +121,7 @@ class Nodes:
         self._ip(0, f"link set {self._port(number)} master switch")
 
     def kill(self, number: int) -> None:
-        """Ends a node and everything on it at once, as a power cut would."""
+        """End a node and everything on it at once, as a power cut would."""
         self._holders[number].kill()
         self._holders[number].wait()
 
@@ -137,14 +137,16 @@ class Nodes:
         self._start_ray(number)
 
     def close(self) -> None:
-        """Ends every node; safe to repeat."""
+        """End every node; safe to repeat."""
         for number in reversed(range(len(self._holders))):
             self.kill(number)
         self._holders.clear()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _set_up(self, number: int) -> str:
-        """What the shell that becomes a node does first, and `ready` once it has: the node lives as long as it."""
+        """Return what the shell that becomes a node does first, and `ready` once it has: the node lives as long as
+        it.
+        """
         own = self._folder / "t"
         own.mkdir(exist_ok=True)
         checkpoints = Path.home() / ".cache" / "rayelastic" / "checkpoints"
@@ -177,7 +179,7 @@ class Nodes:
         self._ip(number, f"addr add {address} dev eth0; link set eth0 up")
 
     def _port(self, number: int) -> str:
-        """The switch's end of a node's cable."""
+        """Return the switch's end of a node's cable."""
         if number == 0:
             raise ValueError("node 0 carries the switch: it has no cable")
         return f"port{number}"
@@ -214,7 +216,9 @@ class Nodes:
         return f"{self.address(0)}:{PORT}"
 
     def _pid(self, number: int) -> int:
-        """The process that holds the namespaces, as the world outside numbers it: the only child of `unshare`."""
+        """Return the process that holds the namespaces, as the world outside numbers it: the only child of
+        `unshare`.
+        """
         holder = self._holders[number].pid
         return int(Path(f"/proc/{holder}/task/{holder}/children").read_text().split()[0])
 
@@ -232,7 +236,7 @@ class Nodes:
 
 
 def main() -> int:
-    """Starts the nodes, runs a command on the first one, ends them."""
+    """Start the nodes, run a command on the first one, end them."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--nodes", type=int, default=2)
     parser.add_argument("--cpus", type=int, default=2, help="that each node offers")

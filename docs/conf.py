@@ -51,6 +51,6 @@ def link_pages(_: Sphinx, page: str, source: list[str]) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    """Called by Sphinx."""
+    """Set Sphinx up, which calls this."""
     app.connect("source-read", link_pages)
     app.add_lexer("output", TextLexer)  # what the example before it prints: tests compare it

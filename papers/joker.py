@@ -244,7 +244,7 @@ class PaperAdaptation:
     # --- evaluation and control: section 4.3 ------------------------------------------------------------------------
 
     def _closest(self, plan: ExecPlan) -> list[str]:
-        """The adapting regions with no other one upstream; their throughput stands for what is downstream (J27)."""
+        """Return the adapting regions with no other one upstream, whose throughput stands for the rest (J27)."""
         above: dict[str, set[str]] = {}
         for planned in plan.regions:
             name = planned.region.name

@@ -65,11 +65,11 @@ def late_imports(root: Path) -> Iterator[str]:
         for function in ast.walk(tree):
             if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
                 for node in ast.walk(function):
-                    names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-                    names += [one.name for one in node.names] if isinstance(node, ast.Import) else []
-                    for name in names:
-                        if name.startswith(PACKAGE) and not any(part in name.split(".") for part in OPTIONAL):
-                            yield f"{path}:{node.lineno} {name}"
+                    if isinstance(node, ast.Import | ast.ImportFrom):
+                        from_ = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+                        for name in from_ or [one.name for one in node.names]:
+                            if name.startswith(PACKAGE) and not set(OPTIONAL) & set(name.split(".")):
+                                yield f"{path}:{node.lineno} {name}"
 
 
 def mentions(root: Path, pattern: str) -> Iterator[str]:

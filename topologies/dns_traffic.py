@@ -95,7 +95,7 @@ def _packets(
 
 
 def message(name: str, kind: int, response: bool = False) -> bytes:
-    """A DNS message with one question and no answer."""
+    """Return a DNS message with one question and no answer."""
     labels = b"".join(bytes([len(label)]) + label.encode() for label in name.split("."))
     return (
         struct.pack(">HHHHHH", 7, 0x8180 if response else 0x0100, 1, 0, 0, 0) + labels + struct.pack(">BHH", 0, kind, 1)
@@ -103,7 +103,7 @@ def message(name: str, kind: int, response: bool = False) -> bytes:
 
 
 def query(client: bytes, server: bytes, name: str, kind: int, response: bool = False) -> bytes:
-    """A DNS message in UDP, IPv4 and Ethernet."""
+    """Return a DNS message in UDP, IPv4 and Ethernet."""
     data = message(name, kind, response)
     if response:
         return ethernet(ipv4(server, client, 17, udp(53, 40000, data)))
@@ -111,22 +111,22 @@ def query(client: bytes, server: bytes, name: str, kind: int, response: bool = F
 
 
 def udp(source: int, target: int, data: bytes) -> bytes:
-    """A UDP datagram without checksum."""
+    """Return a UDP datagram without checksum."""
     return struct.pack(">HHHH", source, target, len(data) + 8, 0) + data
 
 
 def ipv4(source: bytes, target: bytes, protocol: int, data: bytes) -> bytes:
-    """An IPv4 packet without checksum."""
+    """Return an IPv4 packet without checksum."""
     return struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(data), 0, 0, 64, protocol, 0) + source + target + data
 
 
 def ipv6(client: bytes, data: bytes) -> bytes:
-    """An IPv6 packet with a destination-options header, of addresses that end in the client's."""
+    """Return an IPv6 packet with a destination-options header, of addresses that end in the client's."""
     prefix = bytes.fromhex("20010db8") + bytes(8)
     body = bytes([17, 0, 1, 4, 0, 0, 0, 0]) + data
     return struct.pack(">IHBB", 6 << 28, len(body), 60, 64) + prefix + client + prefix + bytes([0, 0, 0, 53]) + body
 
 
 def ethernet(data: bytes, kind: int = 0x0800) -> bytes:
-    """An Ethernet frame."""
+    """Return an Ethernet frame."""
     return bytes(range(12)) + struct.pack(">H", kind) + data

@@ -90,7 +90,7 @@ def is_failure(t: LogLine) -> bool:
 
 
 def value(message: str, name: str) -> str:
-    """What follows `name` up to the next space; empty if it isn't there."""
+    """Return what follows `name` up to the next space; empty if it isn't there."""
     at = message.find(name)
     if at < 0:
         return ""

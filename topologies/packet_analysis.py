@@ -91,7 +91,7 @@ def build(
 
 
 def collect(found: dict[str, list[rel.Stream]], output: Path) -> None:
-    """What all channels found, once for each domain, client and domain, or sender."""
+    """Return what all channels found, once for each domain, client and domain, or sender."""
     generated, tunnels, bursts = (
         streams[0].union(*streams[1:]) if streams[1:] else streams[0] for streams in found.values()
     )
@@ -161,7 +161,7 @@ def dealt(capture: Capture, sources: int, repeat: int) -> list[Any]:
 
 
 def report(result: rel.JobResult, output: str = OUTPUT, top: int = 5) -> str:
-    """What was found.
+    """Return what was found.
 
     Args:
         result: what the job left.

@@ -91,7 +91,7 @@ class Pixel(NamedTuple):
 
 
 def sample(t: Any) -> Sample:
-    """The paper draws at random; this spreads as evenly, the same in every run."""
+    """Return the paper draws at random; this spreads as evenly, the same in every run."""
     n = t.value + 1
     return Sample(t.value, n * U_STEP % 1.0, n * V_STEP % 1.0, n * W_STEP % 1.0)
 
@@ -110,7 +110,7 @@ def scaled(cells: int, frequencies: int) -> Callable[[Any], Iterator[Scaled]]:
 
 
 def visibility(t: Scaled) -> Visible:
-    """What the interferometer sees of the sky (the equation of section 4, for small angles)."""
+    """Return what the interferometer sees of the sky (the equation of section 4, for small angles)."""
     real, imag = 0.0, 0.0
     for one in range(len(SKY_L)):
         l, m = SKY_L[one], SKY_M[one]  # noqa: E741  (the paper's names)
@@ -177,7 +177,7 @@ class Image:
         self.grid[run["cell"]] = run["real"] + 1j * run["imag"]
 
     def shutdown(self) -> dict[str, Any]:
-        """Transforms."""
+        """Transform."""
         picture = transformed(self.grid.reshape(self.cells, self.cells), self.samples)
         rows, columns = np.indices(picture.shape)
         return {"row": rows.ravel(), "column": columns.ravel(), "brightness": picture.ravel()}

@@ -111,7 +111,9 @@ class Second(NamedTuple):
 
 
 def names(least: int) -> Callable[[Any], Iterator[Name]]:
-    """The function from a question to the registered domain asked for; none for short, reverse and encoded names."""
+    """Return the function from a question to the registered domain asked for; none for short, reverse and encoded
+    names.
+    """
 
     def domain_asked(t: Any) -> Iterator[Name]:
         name = t.name.lower()
@@ -148,7 +150,7 @@ def generated_of(stream: rel.Stream, suffix: str, limits: Thresholds) -> rel.Str
 
 
 def carried(t: dns.Question) -> Iterator[Carried]:
-    """What stands in front of the registered domain asked for."""
+    """Return what stands in front of the registered domain asked for."""
     start = dns.domain_start(t.name)
     if not t.response and start > 1:
         text = t.name[: start - 1]

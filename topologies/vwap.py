@@ -65,7 +65,7 @@ class Bargain(NamedTuple):
 
 
 def trade(t: Event) -> Iterator[Paid]:
-    """What was paid in a trade."""
+    """Return what was paid in a trade."""
     if t.kind == "Trade" and t.price > 0 and t.volume > 0:
         yield Paid(t.symbol, t.at, t.price * t.volume, t.volume)
 

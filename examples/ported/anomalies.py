@@ -49,7 +49,7 @@ class Last:
 
 
 def judge(t: Metric, s: Last) -> Judged:
-    """Compares with the last ones."""
+    """Compare with the last ones."""
     s.v9, s.v8, s.v7, s.v6, s.v5 = s.v8, s.v7, s.v6, s.v5, s.v4
     s.v4, s.v3, s.v2, s.v1, s.v0 = s.v3, s.v2, s.v1, s.v0, t.value
     s.n = min(s.n + 1, LAST)
@@ -60,7 +60,7 @@ def judge(t: Metric, s: Last) -> Judged:
 
 
 def build(rows: Sequence[Metric]) -> rel.Topology:
-    """The topology."""
+    """Return the topology."""
     topology = rel.Topology("anomalies")
     metrics = topology.source(rel.rows(list(rows), schema=Metric), name="metrics").key_by("key")
     metrics.map(judge, name="judge", state=Last).sink(rel.list(), name="out")

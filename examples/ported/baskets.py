@@ -33,7 +33,7 @@ def pairs(t: Basket) -> Iterator[Pair]:
 
 
 def build(rows: Sequence[Basket]) -> rel.Topology:
-    """The topology."""
+    """Return the topology."""
     topology = rel.Topology("baskets")
     baskets = topology.source(rel.rows(list(rows), schema=Basket), name="baskets")
     counted = baskets.flat_map(pairs, name="pairs").key_by("one", "other").aggregate(name="counts", n=rel.count())

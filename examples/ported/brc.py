@@ -25,13 +25,13 @@ class Measured(NamedTuple):
 
 
 def parse(t: Line) -> Measured:
-    """Takes a line apart."""
+    """Take a line apart."""
     station, degrees = t.line.split(";")
     return Measured(station, float(degrees))
 
 
 def build(path: str) -> rel.Topology:
-    """The topology, for a file."""
+    """Return the topology, for a file."""
     topology = rel.Topology("brc")
     measured = topology.source(rel.text(path), name="lines").map(parse, name="parse").key_by("station")
     wanted: dict[str, Any] = {"least": rel.min("degrees"), "mean": rel.mean("degrees"), "greatest": rel.max("degrees")}

@@ -28,7 +28,7 @@ class Click(NamedTuple):
 
 
 def build(impressions: Sequence[Impression], clicks: Sequence[Click]) -> rel.Topology:
-    """The topology, for rows in any order within 10 minutes."""
+    """Return the topology, for rows in any order within 10 minutes."""
     topology = rel.Topology("clicks_of_impressions")
     shown = topology.source(rel.rows(list(impressions), schema=Impression), name="impressions")
     clicked = topology.source(rel.rows(list(clicks), schema=Click), name="clicks").event_time(

@@ -19,12 +19,12 @@ class Step(NamedTuple):
 
 
 def step(t: Step) -> Step:
-    """The next step."""
+    """Return the next step."""
     return Step(t.start, t.at // 2 if t.at % 2 == 0 else 3 * t.at + 1, t.steps + 1)
 
 
 def build(numbers: int) -> rel.Topology:
-    """The topology, for the numbers from 2 on."""
+    """Return the topology, for the numbers from 2 on."""
     topology = rel.Topology("collatz")
     numbered = topology.source(rel.sequence(numbers), name="numbers").map(
         lambda t: Step(t.value + 2, t.value + 2, 0), name="start"

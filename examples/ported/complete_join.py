@@ -33,7 +33,7 @@ class Phone(NamedTuple):
 
 
 def build(names: Sequence[Name], emails: Sequence[Email], phones: Sequence[Phone]) -> rel.Topology:
-    """The topology."""
+    """Return the topology."""
     topology = rel.Topology("complete_join")
     of_name = topology.source(rel.rows(list(names), schema=Name), name="names").key_by("user")
     of_email = topology.source(rel.rows(list(emails), schema=Email), name="emails").key_by("user")

@@ -41,7 +41,7 @@ class CountWithTimeout:
     """Waits anew behind each tuple."""
 
     def on_tuple(self, t: Seen, state: State, out: rel.Out) -> None:
-        """Counts."""
+        """Count."""
         state.n += 1
         state.last = t.at
         out.after(SILENCE)
@@ -53,7 +53,7 @@ class CountWithTimeout:
 
 
 def build(rows: Sequence[Seen]) -> rel.Topology:
-    """The topology, for rows in any order within 10 s."""
+    """Return the topology, for rows in any order within 10 s."""
     topology = rel.Topology("count_with_timeout")
     timed = topology.source(rel.rows(list(rows), schema=Seen), name="seen").event_time("at", name="time", lateness=10)
     counted = timed.key_by("key").process(CountWithTimeout, name="counted", schema=Counted, state=State)

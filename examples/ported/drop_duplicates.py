@@ -21,7 +21,7 @@ class Event(NamedTuple):
 
 
 def build(rows: Sequence[Event]) -> rel.Topology:
-    """The topology, for rows in order."""
+    """Return the topology, for rows in order."""
     topology = rel.Topology("drop_duplicates")
     timed = topology.source(rel.rows(list(rows), schema=Event), name="events").event_time("at", name="time")
     timed.key_by("id").deduplicate(name="once", ttl=WITHIN).sink(rel.list(), name="out")

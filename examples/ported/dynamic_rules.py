@@ -37,7 +37,7 @@ class Broken(NamedTuple):
 
 
 def build(orders: Sequence[Order], rules: Sequence[Rule]) -> rel.Topology:
-    """The topology, for rows in any order within 10 s."""
+    """Return the topology, for rows in any order within 10 s."""
     topology = rel.Topology("dynamic_rules")
     changes = topology.source(rel.rows(list(rules), schema=Rule), name="rules").event_time(
         "at", name="rule_time", lateness=10

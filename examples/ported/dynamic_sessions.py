@@ -20,7 +20,7 @@ class Event(NamedTuple):
 
 
 def build(rows: Sequence[Event]) -> rel.Topology:
-    """The topology, for rows in any order within 10 s."""
+    """Return the topology, for rows in any order within 10 s."""
     topology = rel.Topology("dynamic_sessions")
     timed = topology.source(rel.rows(list(rows), schema=Event), name="events").event_time(
         "at", name="time", lateness=10

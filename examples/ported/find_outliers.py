@@ -40,7 +40,7 @@ def is_outlier(t: Reading, s: Moments) -> bool:
 
 
 def build(rows: Sequence[Reading]) -> rel.Topology:
-    """The topology."""
+    """Return the topology."""
     topology = rel.Topology("find_outliers")
     readings = topology.source(rel.rows(list(rows), schema=Reading), name="readings").key_by("sensor")
     readings.filter(is_outlier, name="outliers", state=Moments).sink(rel.list(), name="out")

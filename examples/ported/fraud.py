@@ -32,7 +32,7 @@ class Alert(NamedTuple):
 
 
 def build(rows: Sequence[Payment]) -> rel.Topology:
-    """The topology, for rows in any order within 10 s."""
+    """Return the topology, for rows in any order within 10 s."""
     topology = rel.Topology("fraud")
     timed = topology.source(rel.rows(list(rows), schema=Payment), name="payments").event_time(
         "at", name="time", lateness=10

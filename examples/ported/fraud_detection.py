@@ -43,7 +43,7 @@ class FraudDetector:
     """Watches an account."""
 
     def on_tuple(self, t: Payment, state: State, out: rel.Out) -> None:
-        """Looks at a payment, and at the one before."""
+        """Look at a payment, and at the one before."""
         if state.small >= 0:
             out.cancel(state.small + MINUTE)
             if t.amount > LARGE:
@@ -60,7 +60,7 @@ class FraudDetector:
 
 
 def build(rows: Sequence[Payment]) -> rel.Topology:
-    """The topology, for rows in any order within 10 s."""
+    """Return the topology, for rows in any order within 10 s."""
     topology = rel.Topology("fraud_detection")
     timed = topology.source(rel.rows(list(rows), schema=Payment), name="payments").event_time(
         "at", name="time", lateness=10

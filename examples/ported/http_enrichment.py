@@ -30,7 +30,7 @@ class Known(NamedTuple):
 
 
 def build(port: int, capacity: int = 32) -> rel.Topology:
-    """The topology; the service listens at a port of this machine."""
+    """Return the topology; the service listens at a port of this machine."""
 
     async def ask(t: Item) -> Known:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -46,7 +46,7 @@ def build(port: int, capacity: int = 32) -> rel.Topology:
 
 
 async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """The service: takes its time."""
+    """Return the service: takes its time."""
     path = (await reader.readuntil(b"\r\n\r\n")).split()[1].decode()
     await asyncio.sleep(ANSWER_TIME)
     writer.write(f"HTTP/1.0 200 OK\r\n\r\nall about {path[1:]}".encode())

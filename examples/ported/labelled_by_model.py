@@ -27,7 +27,7 @@ class Nearest:
     """The label of the nearest centre."""
 
     def initialize(self) -> None:
-        """Loads the model."""
+        """Load the model."""
         self.labels = np.array(list(CENTRES))
         self.centres = np.array(list(CENTRES.values()))
 
@@ -39,7 +39,7 @@ class Nearest:
 
 
 def build(rows: list[Parcel]) -> rel.Topology:
-    """The topology."""
+    """Return the topology."""
     topology = rel.Topology("labelled_by_model")
     parcels = topology.source(rel.rows(rows), name="parcels")
     parcels.map(Nearest(), name="labelled", schema={"number": int, "label": str}).sink(rel.list(), name="out")

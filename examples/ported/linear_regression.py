@@ -35,13 +35,13 @@ class Sums(NamedTuple):
 
 
 def line(t: Any) -> Line:
-    """The least squares."""
+    """Return the least squares."""
     b = (t.n * t.xy - t.x * t.y) / (t.n * t.xx - t.x * t.x)
     return Line((t.y - b * t.x) / t.n, b)
 
 
 def build(rows: Sequence[Point]) -> rel.Topology:
-    """The topology."""
+    """Return the topology."""
     topology = rel.Topology("linear_regression")
     points = topology.source(rel.rows(list(rows), schema=Point), name="points")
     products = points.map(lambda t: Sums(t.x, t.y, t.x * t.x, t.x * t.y), name="products")

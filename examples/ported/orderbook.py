@@ -35,7 +35,7 @@ Book = dict[str, dict[float, float]]  # sizes by price, of either side
 
 
 def empty() -> Book:
-    """A book without offers."""
+    """Return a book without offers."""
     return {"buy": {}, "sell": {}}
 
 
@@ -55,7 +55,7 @@ def update(t: Message, book: Book) -> list[tuple[str, float, float, float, float
 
 
 def build(path: str) -> rel.Topology:
-    """The topology, for a file with a message a line, as JSON."""
+    """Return the topology, for a file with a message a line, as JSON."""
     topology = rel.Topology("orderbook")
     messages = topology.source(rel.json(path, schema=Message), name="messages").key_by("product")
     best = messages.flat_map(update, name="book", state=empty, schema=Summary)

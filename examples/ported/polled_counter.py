@@ -33,7 +33,7 @@ class Counting:
         self.most = most
 
     def poll(self) -> Sequence[int] | None:
-        """The next one; None: there are no more."""
+        """Return the next one; None: there are no more."""
         if self.position == self.most:
             return None
         self.position += 1
@@ -41,7 +41,7 @@ class Counting:
 
 
 def build(most: int) -> rel.Topology:
-    """The topology."""
+    """Return the topology."""
     topology = rel.Topology("polled_counter")
     topology.source(rel.polled(Counter(most), schema=int), name="numbers").sink(rel.list(), name="out")
     return topology

@@ -35,7 +35,7 @@ class Clicks:
     init = Rate
 
     def add(self, t: Action, state: Any) -> None:
-        """An action more."""
+        """Count an action."""
         state.clicks += t.is_click
         state.searches += not t.is_click
 
@@ -50,7 +50,7 @@ class Clicks:
 
 
 def build(rows: Sequence[Action]) -> rel.Topology:
-    """The topology, for rows in any order within 10 s."""
+    """Return the topology, for rows in any order within 10 s."""
     topology = rel.Topology("search_sessions")
     timed = topology.source(rel.rows(list(rows), schema=Action), name="actions").event_time(
         "at", name="time", lateness=10

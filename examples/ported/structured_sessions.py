@@ -28,13 +28,13 @@ class Word(NamedTuple):
 
 
 def words(t: Line) -> Iterator[Word]:
-    """The words of a line."""
+    """Return the words of a line."""
     for word in t.line.split():
         yield Word(word, t.at)
 
 
 def build(rows: Sequence[Line]) -> rel.Topology:
-    """The topology, for rows in any order within 10 s."""
+    """Return the topology, for rows in any order within 10 s."""
     topology = rel.Topology("structured_sessions")
     came = topology.source(rel.rows(list(rows), schema=Line), name="lines").flat_map(words, name="words")
     sessions = came.event_time("at", name="time", lateness=10).key_by("word").session(gap=GAP)

@@ -44,12 +44,12 @@ class TopWords:
     """Counts the words of a window."""
 
     def on_tuple(self, t: Placed, state: Counter[str], out: rel.Out) -> None:
-        """Counts one."""
+        """Count one."""
         state[t.word] += 1
         out.timer(t.start + LENGTH - 1)
 
     def on_time(self, _: int, state: Counter[str], out: rel.Out) -> None:
-        """The window is complete."""
+        """Return the window is complete."""
         best = heapq.nsmallest(BEST, state.items(), key=lambda one: (-one[1], one[0]))
         for place, (word, times) in enumerate(best, start=1):
             out.give(Top(out.key[0], place, word, times))
@@ -57,12 +57,12 @@ class TopWords:
 
 
 def place(t: Word) -> Placed:
-    """Puts a word into its window."""
+    """Put a word into its window."""
     return Placed(t.at - t.at % LENGTH, t.word, t.at)
 
 
 def build(rows: Sequence[Word]) -> rel.Topology:
-    """The topology, for rows in any order within 10 s."""
+    """Return the topology, for rows in any order within 10 s."""
     topology = rel.Topology("top_words")
     timed = topology.source(rel.rows(list(rows), schema=Word), name="words").event_time("at", name="time", lateness=10)
     placed = timed.map(place, name="placed").key_by("start")

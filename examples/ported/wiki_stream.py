@@ -33,7 +33,7 @@ class Most:
 
 
 def parse(t: Event) -> Edit:
-    """Takes an event apart."""
+    """Take an event apart."""
     event = json.loads(t.json)
     return Edit(event["server_name"], event["timestamp"])
 
@@ -45,7 +45,7 @@ def most(t: Any, s: Most) -> tuple[str, float, int, int]:
 
 
 def build(rows: Sequence[Event]) -> rel.Topology:
-    """The topology, for edits in any order within 10 s."""
+    """Return the topology, for edits in any order within 10 s."""
     topology = rel.Topology("wiki_stream")
     edits = topology.source(rel.rows(list(rows), schema=Event), name="events").map(parse, name="parse")
     timed = edits.event_time("at", name="time", lateness=10).key_by("server")

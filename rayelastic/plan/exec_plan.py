@@ -391,7 +391,7 @@ class ExecPlan:
 
 
 def _further(planned: RegionPlan) -> dict[str, Any]:
-    """What few regions have: further keys, of joins; shares that aren't even."""
+    """Return what few regions have: further keys, of joins; shares that aren't even."""
     further, shares = planned.region.further_keys, planned.shares
     keys = {"further_keys": {port: list(keys) for port, keys in further.items()}} if further else {}
     return keys | ({"shares": list(shares)} if shares else {})

@@ -200,7 +200,7 @@ class _Search:
                 break
 
     def _near(self, pe: str) -> list[tuple[str, int]]:
-        """The nodes of its neighbours with how many are there, most first."""
+        """Return the nodes of its neighbours with how many are there, most first."""
         counts: dict[str, int] = {}
         for other, links in self.neighbours.get(pe, {}).items():
             if other in self.at:

@@ -168,7 +168,7 @@ def _why_fixed(planned: RegionPlan, operators: Mapping[str, OperatorSpec], taken
 
 
 def _taken(operators: Mapping[str, OperatorSpec]) -> frozenset[str]:
-    """The streams that somebody takes; side outputs need not be among them."""
+    """Return the streams that somebody takes; side outputs need not be among them."""
     return frozenset(stream for spec in operators.values() for stream, _ in spec.edges)
 
 

@@ -74,7 +74,7 @@ class PageApp:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def made(self) -> web.Application:
-        """The application for aiohttp."""
+        """Return the application for aiohttp."""
         from aiohttp import web
 
         app = web.Application(middlewares=[self._guarded()])

@@ -75,6 +75,7 @@ def kill_element(job: rel.Job) -> None:
     wait_for(job, lambda: job.status.checkpoints.restarts > before and job.status.state is State.RUNNING)
 
 
+@pytest.mark.nightly  # Spark of its own takes three quarters of a minute; the next test kills an element, too
 def test_an_element_is_killed_in_mid_stream_and_a_job_is_started_again_on_table_and_checkpoint(
     spark_beside_kills: SparkSession, folder: Path
 ) -> None:

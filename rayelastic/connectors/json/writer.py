@@ -57,7 +57,7 @@ class TextFormat(JsonFormat):
     suffix = ".txt"
 
     def begin(self, file: Any) -> TextWriter:
-        """Returns a writer."""
+        """Return a writer."""
         return TextWriter(file, self._forms)
 
 
@@ -90,7 +90,7 @@ class TextWriter(JsonWriter):
     """Writes batches of one column of texts."""
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
-        """Writes the texts, each with its line end.
+        """Write the texts, each with its line end.
 
         Raises:
             SinkError: a text has a line end in it, so it would be read as two.

@@ -142,7 +142,7 @@ def _schema_of(rows: tuple[Any, ...]) -> object:
 
 
 def _type_of(name: Any, values: Iterable[Any]) -> Any:
-    """The type of a column, in which some values may be None, or lists of values of one type."""
+    """Return the type of a column, in which some values may be None, or lists of values of one type."""
     kept = builtins.list(values)
     found = {type(value) for value in kept}
     kinds = found - {type(None)}

@@ -24,7 +24,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def short(number: float) -> str:
-    """A count in at most five characters.
+    """Return a count in at most five characters.
 
     >>> short(950), short(12_300), short(4_560_000), short(0.256)
     ('950', '12.3k', '4.56M', '0.26')

@@ -50,7 +50,7 @@ def _settle(
     room: Callable[[Slot], float],
     apart: float,
 ) -> None:
-    """Moves a column to where its neighbours want it: least squares in a fixed order, by pooling adjacent violators."""
+    """Move a column to where its neighbours want it: least squares in a fixed order, by pooling adjacent violators."""
     blocks: list[tuple[float, float, int]] = []  # where it starts, its weight, how many slots
     offset, offsets = 0.0, []
     for number, slot in enumerate(column):

@@ -118,7 +118,7 @@ def _nets(
     middle: Mapping[Slot, float],
     entries: Mapping[tuple[Slot, Slot], float],
 ) -> Iterator[tuple[float, float, float, Slot]]:
-    """What leaves each slot: its turn, from how high to how low its upright piece goes, and the slot.
+    """Return what leaves each slot: its turn, from how high to how low its upright piece goes, and the slot.
 
     Of those that go down the lowest turns first, of those that go up the highest: so they don't cross each other.
     """

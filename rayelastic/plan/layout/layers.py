@@ -72,7 +72,7 @@ def layers(nodes: Sequence[str], edges: Iterable[tuple[str, str]]) -> Layers:
 
 
 def _closing(nodes: Sequence[str], edges: Sequence[tuple[str, str]]) -> set[tuple[str, str]]:
-    """The edges that lead back to a node whose search hasn't ended (depth first, without recursion)."""
+    """Return the edges that lead back to a node whose search hasn't ended (depth first, without recursion)."""
     following: dict[str, list[str]] = {node: [] for node in nodes}
     for a, b in edges:
         following[a].append(b)
@@ -96,7 +96,9 @@ def _closing(nodes: Sequence[str], edges: Sequence[tuple[str, str]]) -> set[tupl
 
 
 def _columns(nodes: Sequence[str], edges: Sequence[tuple[str, str]]) -> Mapping[str, int]:
-    """The length of the longest way to each node; what nothing feeds stands just before the first that it feeds."""
+    """Return the length of the longest way to each node; what nothing feeds stands just before the first that it
+    feeds.
+    """
     following: dict[str, list[str]] = {node: [] for node in nodes}
     missing = dict.fromkeys(nodes, 0)
     for a, b in edges:

@@ -139,7 +139,9 @@ class OrganicAdaptation:
         return Carried(sizing.carried, sizing.offered, self._known.passed, self._known.stands)
 
     def _aimed(self, sizing: Sizing) -> Sizing:
-        """The same for the utilisation that the latency goal needs; unless back-pressure is what delays tuples."""
+        """Return the same for the utilisation that the latency goal needs; unless back-pressure is what delays
+        tuples.
+        """
         if self._latency is None or sizing.held_back or self._latency.decide() == self._t.aim:
             return sizing
         self._t = self._t.aiming(self._latency.aim)
@@ -318,7 +320,7 @@ class OrganicAdaptation:
         )
 
     def _undone(self, plan: ExecPlan) -> None:
-        """What was asked for isn't in force: it may have been bad luck once, and twice it is a rule."""
+        """Count a change that isn't in force: once it may have been bad luck, twice it is a rule."""
         shapes = self._trial.shapes if self._trial is not None else {}
         if self._trial is not None and self._trial.parting is not None:
             self._rejected.add(PARTINGS, self._trial.parting.shape)

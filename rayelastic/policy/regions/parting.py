@@ -184,7 +184,9 @@ def _hosting(sizing: Sizing, nodes: Sequence[Node]) -> Hosting:
 
 
 def _away(plan: ExecPlan, units: Sequence[_Unit], to: str) -> tuple[AdaptationAction, ...]:
-    """What brings operators, and what follows each in its pipeline, to another element; empty: no plan can say it."""
+    """Return what brings operators, and what follows each in its pipeline, to another element; empty: no plan can
+    say it.
+    """
     made: list[AdaptationAction] = []
     for pipeline in dict.fromkeys(unit.pipeline for unit in units):
         first = next(unit for unit in units if unit.pipeline is pipeline)
@@ -204,7 +206,7 @@ def _away(plan: ExecPlan, units: Sequence[_Unit], to: str) -> tuple[AdaptationAc
 
 
 def _back(plan: ExecPlan, planned: RegionPlan, pipeline: Pipeline) -> Iterator[AdaptationAction]:
-    """What brings a pipeline to where its input comes from."""
+    """Return what brings a pipeline to where its input comes from."""
     name = planned.region.name
     if pipeline is not planned.pipelines[0]:
         yield MergePipelines(name, pipeline.operators[0], pipeline.pes)

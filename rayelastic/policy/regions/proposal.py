@@ -111,7 +111,9 @@ def next_node(sizing: Sizing, wanted: Mapping[str, Shape], nodes: Sequence[Node]
 
 
 def _within(sizing: Sizing, wanted: Mapping[str, Shape], most: int | None) -> dict[str, Shape]:
-    """The shapes with no more processes than there may be: of how many come depends what each takes of its node."""
+    """Return the shapes with no more processes than there may be: of how many come depends what each takes of its
+    node.
+    """
     left = float("inf") if most is None else max(0, most - len(sizing.plan.pes))
     found: dict[str, Shape] = {}
     for name, (cuts, replicas) in wanted.items():
@@ -127,7 +129,7 @@ def _within(sizing: Sizing, wanted: Mapping[str, Shape], most: int | None) -> di
 def _shaped(
     plan: ExecPlan, name: str, shape: Shape, hosting: Hosting, cpus: float
 ) -> tuple[list[AdaptationAction], float]:
-    """What leads to a shape, as far as there is room, and the CPUs that are missing."""
+    """Return what leads to a shape, as far as there is room, and the CPUs that are missing."""
     planned = plan.region(name)
     cuts, replicas = shape
     made: list[AdaptationAction] = [

@@ -249,7 +249,7 @@ class Sizing:
         return any(p.region.token_bound and crowded & set(p.pipelines[0].pes) for p in self.sized)
 
     def _larger(self, planned: RegionPlan) -> Shape | None:
-        """The best shape that carries the need at the utilisation to aim for and wasn't rejected."""
+        """Return the best shape that carries the need at the utilisation to aim for and wasn't rejected."""
         name, now = planned.region.name, shape_of(planned)
         model, rejected = self.models[name], self.rejected.get(name, set())
         if len(rejected) >= TRIES:

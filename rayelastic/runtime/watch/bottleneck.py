@@ -172,7 +172,9 @@ def _found(
     adaptations: Sequence[Adaptation | RegionAdaptation],
     hot: Mapping[str, HotKey],
 ) -> Bottleneck:
-    """The operator that limits the job: a skewed one, one that waits, one that needs the GIL, an expensive one."""
+    """Return the operator that limits the job: a skewed one, one that waits, one that needs the GIL, an expensive
+    one.
+    """
     upstream = Code.UPSTREAM_BLOCKED(blocked=blocked)
     if (skewed := _skewed(inner, limits, plan, hot)) is not None:
         return skewed
@@ -265,7 +267,7 @@ def _stall(
 
 
 def _hottest(planned: RegionPlan, hot: Mapping[str, HotKey], least: float = 0.0) -> tuple[Reason, ...]:
-    """The key with the most tuples of a region."""
+    """Return the key with the most tuples of a region."""
     region = planned.region.name
     key = hot.get(region)
     if key is None or key.share < least:
@@ -276,7 +278,7 @@ def _hottest(planned: RegionPlan, hot: Mapping[str, HotKey], least: float = 0.0)
 def _held(
     planned: RegionPlan, adaptations: Sequence[Adaptation | RegionAdaptation], hot: Mapping[str, HotKey]
 ) -> tuple[Reason, ...]:
-    """What keeps a region from getting more replicas."""
+    """Return what keeps a region from getting more replicas."""
     region = planned.region
     if region.kind is RegionKind.PIPELINE:
         return (Code.NO_KEYS(region=region.name),)

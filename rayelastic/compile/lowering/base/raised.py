@@ -32,7 +32,7 @@ _numbers: dict[type, int] = {}
 
 
 def note(kind: Any) -> None:
-    """Number an exception class, before a handler that catches it is compiled."""
+    """Assign a number to an exception class, before a handler that catches it is compiled."""
     _numbers.setdefault(kind, len(_numbers) + 1)
 
 

@@ -60,7 +60,7 @@ class Rejections:
         return replace(can, bounds=bounds) if self._most else can
 
     def tick(self) -> None:
-        """A period has passed."""
+        """Record that a period has passed."""
         self._now += 1
 
     def add(self, region: str, shape: Shape) -> None:
@@ -105,7 +105,7 @@ class Reversals:
         self._times: dict[str, int] = {}
 
     def tick(self) -> None:
-        """A period has passed."""
+        """Record that a period has passed."""
         self._now += 1
 
     def wait(self, regions: Collection[str]) -> int:
