@@ -1,6 +1,7 @@
 // The two ends of a link as operators: what the scheduler calls.
 #include <algorithm>
 #include <cstring>
+#include <exception>
 
 #include "rayelastic/net/link.hpp"
 
@@ -16,17 +17,29 @@ std::int64_t ended(Link& link, Link::Outcome outcome, rel_context* context) {
   return outcome == Link::Outcome::Stopped ? REL_STOPPED : 0;
 }
 
+template <typename Body>
+std::int64_t guarded(rel_context* context, Body body) noexcept {
+  try {
+    return body();
+  } catch (const std::exception& error) {  // no memory, most likely
+    context->fail(std::string("link: ") + error.what());
+    return REL_FAILED(0);
+  }
+}
+
 class LinkOut final : public Operator {
  public:
   LinkOut(std::string name, std::shared_ptr<const Schema> schema, std::shared_ptr<Link> link)
       : Operator(std::move(name), {std::move(schema)}, {}, REL_SINK | REL_ON_FINISH), link_(std::move(link)) {}
 
   std::int64_t process(const std::byte* in, std::int64_t n, std::byte*, std::int64_t, rel_context* context) override {
-    return ended(*link_, link_->send(in, static_cast<std::size_t>(n)), context);
+    return guarded(context, [&] { return ended(*link_, link_->send(in, static_cast<std::size_t>(n)), context); });
   }
-  std::int64_t finish(std::byte*, std::int64_t, rel_context* context) override { return ended(*link_, link_->finish(), context); }
+  std::int64_t finish(std::byte*, std::int64_t, rel_context* context) override {
+    return guarded(context, [&] { return ended(*link_, link_->finish(), context); });
+  }
   bool on_mark(Mark mark, rel_context* context) override {
-    (void)ended(*link_, link_->send(mark), context);
+    (void)guarded(context, [&] { return ended(*link_, link_->send(mark), context); });
     return true;
   }
   void interrupt() override { link_->interrupt(); }
@@ -41,6 +54,12 @@ class LinkIn final : public Operator {
       : Operator(std::move(name), {}, {std::move(schema)}, REL_SOURCE), link_(std::move(link)) {}
 
   std::int64_t process(const std::byte*, std::int64_t, std::byte* out, std::int64_t capacity, rel_context* context) override {
+    return guarded(context, [&] { return receive(out, capacity, context); });
+  }
+  void interrupt() override { link_->interrupt(); }
+
+ private:
+  [[nodiscard]] std::int64_t receive(std::byte* out, std::int64_t capacity, rel_context* context) {
     Link::Received received;
     const Link::Outcome outcome = link_->receive(received);
     if (outcome == Link::Outcome::End) {
@@ -54,9 +73,7 @@ class LinkIn final : public Operator {
     link_->mark_passed();
     return 0;
   }
-  void interrupt() override { link_->interrupt(); }
 
- private:
   const std::shared_ptr<Link> link_;
 };
 

@@ -248,15 +248,15 @@ TEST(a_sequence_goes_on_from_a_value) {
   const auto schema = schema_of({{"value", Type::Int64, false, "l", 0, -1}});
   for (const std::int64_t next : {0, 1, 99, 100}) {
     const std::shared_ptr<Operator> spec = make_sequence_source("numbers", schema, 100, 0);
-    seek_sequence(spec, next);
+    seek_sequence(*spec, next);
     FakeContext context(spec, 32);
     CHECK(context.run_source() >= 0);
     CHECK_EQ(context.size(), static_cast<std::size_t>(100 - next));
     if (next < 100) CHECK_EQ(context.get<std::int64_t>(0, "value"), next);
   }
   const std::shared_ptr<Operator> spec = make_sequence_source("numbers", schema, 100, 0);
-  CHECK_THROWS(seek_sequence(spec, 101), std::invalid_argument);
-  CHECK_THROWS(seek_sequence(spec, -1), std::invalid_argument);
+  CHECK_THROWS(seek_sequence(*spec, 101), std::invalid_argument);
+  CHECK_THROWS(seek_sequence(*spec, -1), std::invalid_argument);
 }
 
 TEST(a_source_goes_on_from_a_place_near_where_it_was) {
@@ -275,12 +275,12 @@ TEST(a_source_goes_on_from_a_place_near_where_it_was) {
     for (std::size_t i = 0; i < given; ++i) {
       CHECK_EQ(before.call(nullptr, 0), 1);
     }
-    const TextPlace place = text_place(was);
+    const TextPlace place = text_place(*was).value();
     CHECK(place.lines <= given);
     farthest = std::max<std::uint64_t>(farthest, given - place.lines);
     const std::shared_ptr<Operator> now = make_text_source("text", kLine, {.paths = paths}, 64);
-    seek_text(now, place);
-    CHECK_EQ(text_place(now).lines, place.lines);
+    seek_text(*now, place);
+    CHECK_EQ(text_place(*now)->lines, place.lines);
     FakeContext after(now, 7);
     CHECK(after.run_source() >= 0);
     CHECK_EQ(after.size(), all.size() - place.lines);

@@ -13,7 +13,7 @@ constexpr std::uint64_t kEverything = UINT64_MAX;
 constexpr std::size_t kSmallChunk = 200;  // bytes: several chunks an export
 
 // What it has, in another one.
-TestOperator moved(const std::shared_ptr<Operator>& spec, const Make& make) {
+std::shared_ptr<Operator> moved(const std::shared_ptr<Operator>& spec, const Make& make) {
   std::shared_ptr<Operator> fresh = make();
   const KeySelection all = spec->state()->select({0, kEverything});
   std::size_t keys = 0;
@@ -89,7 +89,7 @@ TEST(a_rule_that_was_forgotten_comes_with_the_records_that_need_it) {
   const std::shared_ptr<Operator> ahead = make();
   const std::shared_ptr<Operator> behind = make();
   std::vector<std::string> log;
-  for (const TestOperator* const replica : {&ahead, &behind}) {
+  for (const std::shared_ptr<Operator>* const replica : {&ahead, &behind}) {
     CHECK_EQ(apply(*replica, {1, {{view("r"), 5, 1, view("n")}, {view("r"), 15, 2, view("n")}}, kNoWatermark}, log), 0);
   }
   CHECK_EQ(apply(behind, {0, {{view("a"), 10, 0, view("n")}}, kNoWatermark}, log), 0);
@@ -111,7 +111,7 @@ TEST(keys_move_to_a_replica_that_lags_behind) {
     for (std::uint64_t seed = 1; seed <= 10; ++seed) {
       const Script script(seed, 300, 1);
       std::mt19937_64 random(seed);
-      const TestOperator replicas[] = {make(), make()};
+      const std::shared_ptr<Operator> replicas[] = {make(), make()};
       std::vector<Step> waiting[2];
       std::vector<std::string> log;
       std::uint64_t first_of_second = UINT64_MAX / 2;  // hash of a key

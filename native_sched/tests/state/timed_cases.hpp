@@ -13,6 +13,7 @@
 #include "rayelastic/operators/time/window.hpp"
 #include "rayelastic/state/state_table.hpp"
 #include "state/timed_script.hpp"
+#include "test_operator.hpp"
 
 namespace rayelastic::check {
 
