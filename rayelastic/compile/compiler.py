@@ -63,7 +63,7 @@ class Compiler:
     Args:
         cache: where machine code is kept; the user's cache folder if not given.
 
-    >>> from rayelastic.graph.spec.operator_spec import FunctionRequest, FunctionKind
+    >>> from rayelastic.graph.spec.requests import FunctionKind, FunctionRequest
     >>> trade = Schema.of({"price": float, "volume": int})
     >>> code = Compiler().compile(FunctionRequest("turnover", FunctionKind.MAP, lambda t: t.price * t.volume, trade))
     >>> code.lane.value, str(code.output_schema)

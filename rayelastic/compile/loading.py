@@ -34,7 +34,7 @@ def load(code: OperatorCode) -> LoadedFunction:
         LookupError: The code needs a symbol that this process lacks.
 
     >>> from rayelastic.compile import Compiler
-    >>> from rayelastic.graph.spec.operator_spec import FunctionKind
+    >>> from rayelastic.graph.spec.requests import FunctionKind
     >>> from rayelastic.graph.records.schema import Schema
     >>> request = FunctionRequest("double", FunctionKind.MAP, lambda t: 2 * t.value, Schema.of(int))
     >>> load(Compiler().compile(request)).address != 0
