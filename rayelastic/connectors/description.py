@@ -100,19 +100,19 @@ class Sink(SinkDescription):
     """A description of a sink.
 
     Attributes:
-        refuses: The types of fields that it can't write.
+        unsupported: The types of fields that it can't write.
         shows_rows: Whether it shows rows outside the job when a checkpoint is complete.
     """
 
     __slots__ = ()
-    refuses: ClassVar[frozenset[DataType]] = frozenset()
+    unsupported: ClassVar[frozenset[DataType]] = frozenset()
     shows_rows: ClassVar[bool] = True
 
     def check_schema(self, schema: Schema) -> None:
         """Raise SinkError for a field that it can't write."""
         for column in schema.fields:
             form = plain_form(column.format)
-            if not self.refuses.isdisjoint(_kinds(form)):
+            if not self.unsupported.isdisjoint(_kinds(form)):
                 raise SinkError(
                     f"field '{column.name}' of {schema.name} is {form.shown}, which {type(self).__name__} can't write",
                     hint="Map it to a type that it writes, such as str, or leave it out",
@@ -124,7 +124,7 @@ class Sink(SinkDescription):
 class FileSink(Sink):
     """Writes files: one file, or part files into a directory if the path has no suffix."""
 
-    refuses: ClassVar[frozenset[DataType]] = OBJECTS
+    unsupported: ClassVar[frozenset[DataType]] = OBJECTS
 
     path: str
     lane: Lane = Lane.BUILT_IN

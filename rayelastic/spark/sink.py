@@ -37,7 +37,7 @@ class SparkSink(Sink):
         shared: Whether the user declares that every node sees the folder.
     """
 
-    refuses: ClassVar[frozenset[DataType]] = frozenset({DataType.OBJECT, DataType.UUID})
+    unsupported: ClassVar[frozenset[DataType]] = frozenset({DataType.OBJECT, DataType.UUID})
 
     spark: SparkSession
     path: str

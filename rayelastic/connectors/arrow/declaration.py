@@ -52,7 +52,7 @@ class ArrowSource(Source[T]):
 class ArrowSink(Sink):
     """Collects tuples into a pyarrow.Table."""
 
-    refuses: ClassVar[frozenset[DataType]] = OBJECTS
+    unsupported: ClassVar[frozenset[DataType]] = OBJECTS
     shows_rows: ClassVar[bool] = False
 
     lane: Lane = Lane.BUILT_IN
@@ -63,7 +63,7 @@ class ArrowSink(Sink):
 class PandasSink(Sink):
     """Collects tuples into a DataFrame: a table of Arrow, which the driver converts."""
 
-    refuses: ClassVar[frozenset[DataType]] = OBJECTS
+    unsupported: ClassVar[frozenset[DataType]] = OBJECTS
 
     lane: Lane = Lane.BUILT_IN
     reason: str = "native conversion to Arrow batches, a DataFrame at the end"

@@ -36,7 +36,7 @@ class _Csv(ReadRows, total=False):
 class CsvSink(FileSink):
     """Writes CSV with a header: one file, or part files into a directory if the path has no suffix."""
 
-    refuses: ClassVar[frozenset[DataType]] = OBJECTS | TREES
+    unsupported: ClassVar[frozenset[DataType]] = OBJECTS | TREES
 
     reason: str = "Arrow batches to CSV"
 

@@ -19,7 +19,7 @@ __all__ = ["PostgresSink", "postgres"]
 class PostgresSink(Sink):
     """Appends rows to a table of PostgreSQL, epoch by epoch."""
 
-    refuses: ClassVar[frozenset[DataType]] = OBJECTS | TREES
+    unsupported: ClassVar[frozenset[DataType]] = OBJECTS | TREES
     conninfo: str = field(repr=False)  # may contain a password
     table: str
     lane: Lane = Lane.BUILT_IN

@@ -42,7 +42,7 @@ class TextSource(FileSource[Any]):
 class TextSink(FileSink):
     """Writes the one text of each tuple as a line: one file, or part files where the path has no suffix."""
 
-    refuses: ClassVar[frozenset[DataType]] = frozenset(DataType) - {DataType.STRING}
+    unsupported: ClassVar[frozenset[DataType]] = frozenset(DataType) - {DataType.STRING}
 
     lane: Lane = Lane.VECTORISED
     reason: str = "Arrow batches to lines of text, in Python"
