@@ -120,7 +120,7 @@ def test_a_loss_leads_back_to_a_checkpoint_while_somebody_looks(ray_cluster: str
             expect(shown.locator("#events")).to_contain_text("1 → 2 replicas", timeout=PATIENCE)
             os.kill(next(one.pid for one in job.status.pes), signal.SIGKILL)
             expect(shown.locator("#events")).to_contain_text("recovered from checkpoint", timeout=PATIENCE)
-            expect(shown.locator("#checkpoints-said")).to_contain_text("1 recovery", timeout=PATIENCE)
+            expect(shown.locator("#checkpoints-text")).to_contain_text("1 recovery", timeout=PATIENCE)
             expect(shown.locator("#state")).to_have_text("running", timeout=PATIENCE)
             found = Axe().run(shown).response["violations"]
             assert [one["id"] for one in found if one["impact"] in ("serious", "critical")] == []

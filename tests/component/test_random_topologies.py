@@ -10,7 +10,7 @@ import rayelastic as rel
 from rayelastic import testing
 from rayelastic.graph.operators.aggregates import last
 from rayelastic.graph.operators.gathering import folds
-from rayelastic.graph.operators.joins import by_key
+from rayelastic.graph.operators.joins import equality
 from tests.random_topologies.compare import checked
 from tests.random_topologies.generate import program
 from tests.random_topologies.naive import interpreted
@@ -55,7 +55,7 @@ def test_fields_of_two_tuples_in_one_are_found(monkeypatch: pytest.MonkeyPatch) 
 
 def test_keys_of_like_types_that_match_nothing_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Plants B3: the parameters of a key's type don't count."""
-    monkeypatch.setattr(by_key, "are_comparable", lambda one, other: one.type is other.type)
+    monkeypatch.setattr(equality, "are_comparable", lambda one, other: one.type is other.type)
     text = _first_difference(range(0, 1000, 5))
     assert ".join(" in text or "reject" in text
 

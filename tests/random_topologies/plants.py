@@ -21,9 +21,9 @@ def _nulls() -> None:
 
 def _keys() -> None:
     """B3: the parameters of a key's type don't count."""
-    from rayelastic.graph.operators.joins import by_key
+    from rayelastic.graph.operators.joins import equality
 
-    by_key.are_comparable = lambda one, other: one.type is other.type  # type: ignore[attr-defined]
+    equality.are_comparable = lambda one, other: one.type is other.type  # type: ignore[attr-defined]
 
 
 def _corrected() -> None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import chain
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from rayelastic.graph.records.schema import Schema
@@ -257,6 +259,9 @@ class SinkDescription(OperatorBody):
         """Raise SinkError, naming the operator, if it can't be written."""
 
 
+_STREAMS = attrgetter("streams")
+
+
 @dataclass(frozen=True, slots=True)
 class OperatorSpec:
     """One declared operator.
@@ -318,7 +323,7 @@ class OperatorSpec:
     @property
     def taken(self) -> tuple[str, ...]:
         """The names of its input streams (ports.stream_name), without feedback."""
-        return tuple(stream for port in self.inputs for stream in port.streams)
+        return tuple(chain.from_iterable(map(_STREAMS, self.inputs)))
 
     @property
     def upstream(self) -> tuple[str, ...]:

@@ -47,7 +47,8 @@ def consumers(operators: Mapping[str, OperatorSpec]) -> dict[str, list[str]]:
     """
     consumers_of: dict[str, list[str]] = {name: [] for name in operators}
     for spec in operators.values():
-        for stream, _ in (*spec.edges, *spec.loop_edges):
+        streams = [stream for port in spec.inputs for stream in (*port.streams, *port.feedback)]
+        for stream in streams:
             if not _exists(stream, operators):
                 what = "stream" if operator_of(stream) in consumers_of else "operator"
                 raise GraphError(

@@ -28,7 +28,7 @@ def run(source: Any, *, python: bool = True, sink: Any = None, config: rel.JobCo
     topology = rel.Topology("types")
     stream = topology.source(source, name="in")
     if python:
-        stream = stream.map(lambda t: t, name="same", schema=source.schema, lane="python")
+        stream = stream.map(lambda t: t, name="same", schema=stream.schema, lane="python")
     stream.sink(rel.list() if sink is None else sink, name="out")
     return rel.run(topology, config)["out"]
 
