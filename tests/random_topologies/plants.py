@@ -23,7 +23,7 @@ def _keys() -> None:
     """B3: the parameters of a key's type don't count."""
     from rayelastic.graph.operators.joins import equality
 
-    equality.are_comparable = lambda one, other: one.type is other.type  # type: ignore[attr-defined]
+    equality.are_comparable = lambda one, other: one.type is other.type
 
 
 def _corrected() -> None:
