@@ -272,22 +272,16 @@ def environment_variables() -> dict[str, str]:
     return variables
 
 
-def run(command: Sequence[str], quiet: bool = False, log: Path | None = None) -> int:
+def run(command: Sequence[str], quiet: bool = False) -> int:
     """Run a program of the environment from the repository's root.
 
     Args:
         command: the program and its arguments.
         quiet: whether to show its output only if it fails.
-        log: a file that gets the output instead.
     """
     variables = environment_variables()
     program = shutil.which(command[0], path=variables["PATH"]) or str(ROOT / command[0])
     full = [program, *command[1:]]
-    if log is not None:
-        with log.open("w") as output:
-            return subprocess.run(
-                full, cwd=ROOT, env=variables, check=False, stdout=output, stderr=subprocess.STDOUT
-            ).returncode
     if not quiet:
         return subprocess.run(full, cwd=ROOT, env=variables, check=False).returncode
     result = subprocess.run(
