@@ -2,7 +2,7 @@
 
 Whoever reads the sinks' files and tables afterwards finds each row once, with the value that it had to have.
 Twenty-four kills in the gate, a thousand in `./dev nightly` (with test_random_kills_spark.py): a part of them in
-changes that meet a checkpoint, which the coordinator itself waits for. What came into what is told at the end.
+changes that meet a checkpoint, which the coordinator itself waits for. The summary lists them.
 """
 
 from __future__ import annotations

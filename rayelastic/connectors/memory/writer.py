@@ -33,17 +33,17 @@ class Counted:
     """The writer of a sink whose only result is a number.
 
     Args:
-        taken: Returns the rows that it has received in this run.
-        before: Those of earlier runs.
+        received: Returns the number of rows received in this run.
+        before: The number of rows of earlier runs.
     """
 
-    def __init__(self, taken: Callable[[], int], before: int) -> None:
-        self._taken = taken
+    def __init__(self, received: Callable[[], int], before: int) -> None:
+        self._received = received
         self._before = before
 
     def prepare(self, epoch: int, store: BlobStore) -> Output:  # noqa: ARG002  (a number needs no blob)
         """Return the number."""
-        return Output("", self._before + self._taken(), epoch=epoch)
+        return Output("", self._before + self._received(), epoch=epoch)
 
     def commit(self, epoch: int) -> None:
         """Do nothing: there is nothing to show."""

@@ -18,8 +18,8 @@ using ArrowConsumer = int (*)(void* user, ArrowArray* array, ArrowSchema* schema
 [[nodiscard]] std::shared_ptr<Operator> make_arrow_sink(std::string name, std::shared_ptr<const Schema> input, ArrowConsumer consume,
                                                         std::shared_ptr<void> user, std::size_t batch_rows);
 
-// Has such a sink hand over the rows that it has gathered so far, at once; nothing for other operators. It has to be held, or to have ended.
-// Why that failed, or empty.
+// Flushes the rows that an Arrow sink has buffered; does nothing for other operators. The operator must be held or have ended.
+// Returns why that failed, or an empty text.
 [[nodiscard]] std::string flush_arrow_sink(Operator& op);
 
 }  // namespace rayelastic

@@ -1,8 +1,8 @@
 // An operator whose state is saved at a checkpoint barrier: a copy of it is begun there (state_copy.hpp) and it continues, or, where it can't be
 // copied, it is held at its safe point until whoever saves it lets it go.
 //
-// Invariant: it is held for a checkpoint, or that is given up, never both: the mutex orders the two. Whoever gives one up, or stops the engine,
-// has said so (Engine::abandoned, stopping) before it comes here.
+// Invariant: an operator is never held for an abandoned checkpoint; the mutex orders the two. Engine::abandoned and Engine::stopping
+// change first, this class afterwards.
 #pragma once
 
 #include <atomic>

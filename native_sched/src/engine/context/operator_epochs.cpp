@@ -22,7 +22,7 @@ bool OperatorContext::take_epoch(Mark mark) {
   return align();
 }
 
-// Called also when an edge has ended. First the operator sees the barrier: what belongs in front of it, and was kept apart, is in its state then.
+// Called also when an edge has ended. The operator receives the barrier first, and merges its partial runs into its state.
 bool OperatorContext::align() {
   if (!alignment_.take_complete(ends_.ended(), ends_.edges())) return true;
   const bool ok = show({MarkKind::Barrier, alignment_.checkpoint()});

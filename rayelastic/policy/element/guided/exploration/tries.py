@@ -29,7 +29,7 @@ COARSE = 0.7  # share of the best estimate that fewer queues should reach to be 
 COARSER = 1.5  # times as many queues as those are too many, perhaps
 CROWD = 3  # times the threads that could be busy at once are too many
 MORE = (1, 2, 4)  # queues in the costliest pieces
-COSTLY_HOPS = 20.0  # hops; beside an operator of this cost a queue in front of it is cheap
+COSTLY_HOPS = 20.0  # hops; beside an operator of this cost a queue before it costs little
 
 
 def exploration(known: Known, bounds: Bounds, thresholds: SearchThresholds) -> Trial | None:
