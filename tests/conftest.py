@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import signal
 import sys
@@ -29,6 +30,7 @@ CLUSTER = TESTS / "cluster"
 SHARED_DATA = TESTS.parent.parent / "shared" / "data"
 CLUSTER_TIMEOUT = 300  # seconds
 SESSION_VARIABLE = "RAYELASTIC_TEST_SESSION"
+LIMITS = (resource.RLIMIT_AS, resource.RLIMIT_DATA, resource.RLIMIT_NPROC, resource.RLIMIT_NOFILE)
 LEFT_BEHIND_WAIT = 20.0  # seconds; Ray's own processes need a moment to go after ray.shutdown()
 
 # Property tests are seeded, and without a deadline, as the machine may be busy with other things.
@@ -136,6 +138,15 @@ def _present(path: Path) -> Path:
     if not path.is_file():
         pytest.skip(f"no shared data: {path} is missing")
     return path
+
+
+@pytest.fixture(autouse=True)
+def limits_of_the_process() -> Iterator[None]:
+    """A test may not lower the limits of the process: all tests after it would run out of threads and memory."""
+    before = [resource.getrlimit(limit) for limit in LIMITS]
+    yield
+    after = [resource.getrlimit(limit) for limit in LIMITS]
+    assert after == before, f"the test changed the limits of its process: {before} before, {after} after"
 
 
 # --- nothing is left behind ---------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import multiprocessing
 import multiprocessing.connection
+import resource
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,8 @@ from typing import Any
 from tests.oracle.alone import left_alone
 
 _FORK = multiprocessing.get_context("fork")
+
+MAX_MEMORY = 6 << 30  # bytes of a worker's address space: a program whose text doubles would take the machine's memory
 
 
 @dataclass
@@ -26,6 +29,7 @@ class _Job:
 
 def _alone(target: Callable[..., None], *arguments: Any) -> None:
     left_alone()
+    resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
     target(*arguments)
 
 

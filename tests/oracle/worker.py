@@ -10,7 +10,6 @@ import contextlib
 import ctypes
 import os
 import pickle
-import resource
 import signal
 import subprocess
 import sys
@@ -32,8 +31,6 @@ from tests.oracle.repeated import repeated
 from tests.oracle.shrink import Shrinker
 
 BETWEEN_STARTS = 100  # programs
-
-MOST_MEMORY = 6 << 30  # bytes that a process may map: a program whose texts double takes all there is otherwise
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +101,6 @@ def compared(
 
 def batch(numbers: range, options: Options, conn: Any) -> None:
     """Compares the programs of these numbers; sends what it starts and what came of it."""
-    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
     shim = opened_shim(built_shim(options.folder))
     for first in range(0, len(numbers), BETWEEN_STARTS):
         _some(numbers[first : first + BETWEEN_STARTS], options, shim, conn)
