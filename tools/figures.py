@@ -1,4 +1,4 @@
-"""The figures of docs/concepts, written to docs/pictures: `python -m tools.figures`.
+"""The figures of docs/concepts and ARCHITECTURE.md, written to docs/pictures: `python -m tools.figures`.
 
 Graphs come from the planner, everything else from a few boxes and arrows. Each figure has its own background and
 follows the reader's light or dark mode, so that it is readable everywhere.
@@ -97,6 +97,7 @@ def figures() -> dict[str, str]:
         "fault_tolerance.svg": fault_tolerance().svg(),
         "elasticity.svg": elasticity().svg(),
         "replication.svg": replication().svg(),
+        "architecture.svg": architecture().svg(),
     }
 
 
@@ -305,6 +306,48 @@ def replication() -> Drawing:
             drawing.box(410, top, 140, 52, f"replica {number}\n{words}", "green")
             drawing.arrow((550, top + 25), (628, y + 77))
         drawing.box(630, y + 50, 130, 54, after, "blue")
+    return drawing
+
+
+def architecture() -> Drawing:
+    """Draw the processes of a job on Ray: the driver, the coordinator, and PEs on two nodes."""
+    drawing = Drawing("The processes of a job, and what flows between them", 780, 372)
+    drawing.box(10, 30, 170, 150)
+    drawing.words(95, 22, "driver", bold=True)
+    for place, (layer, role) in enumerate(
+        (("fluent, graph", "declare"), ("compile", "machine code"), ("plan", "regions, PEs"))
+    ):
+        drawing.box(20, 40 + place * 46, 150, 38, f"{layer}\n{role}", "blue")
+    drawing.box(270, 30, 250, 150)
+    drawing.words(395, 22, "coordinator (one actor)", bold=True)
+    drawing.box(280, 40, 230, 38, "plan in force, states, journal", "green")
+    drawing.box(280, 86, 230, 38, "policy: pipelines and replicas", "yellow")
+    drawing.box(280, 132, 230, 38, "checkpoints, recovery, rescaling", "green")
+    drawing.box(610, 58, 160, 38, "web UI, top, metrics", "blue")
+    drawing.box(610, 122, 160, 38, "checkpoint storage", "blue")
+    drawing.arrow((180, 105), (268, 105))
+    drawing.words(224, 97, "plan, code", dim=True)
+    drawing.arrow((520, 77), (608, 77))
+    drawing.words(564, 69, "status", dim=True)
+    drawing.arrow((520, 141), (608, 141))
+    drawing.words(564, 133, "manifest", dim=True)
+    for left, name in ((110, "PE on node A (an actor)"), (410, "PE on node B (an actor)")):
+        drawing.box(left, 244, 250, 92)
+        drawing.words(left + 125, 356, name, bold=True)
+        drawing.box(left + 10, 254, 230, 32, "policy: threads and queues", "yellow")
+        drawing.box(left + 10, 294, 230, 34, "native scheduler: operators, state", "red")
+    for x, middle in ((330, 270), (460, 520)):
+        drawing.arrow((x, 180), (middle, 242))
+    drawing.words(395, 208, "commands, barriers", dim=True)
+    drawing.words(395, 225, "counters", dim=True)
+    drawing.arrow((360, 311), (408, 311))
+    drawing.words(385, 303, "link", dim=True)
+    drawing.arrow((20, 311), (108, 311))
+    drawing.words(60, 303, "sources", dim=True)
+    drawing.arrow((660, 311), (760, 311))
+    drawing.words(712, 303, "sinks", dim=True)
+    drawing.arrow((640, 242), (690, 162), dashed=True)
+    drawing.words(680, 216, "state", anchor="start", dim=True)
     return drawing
 
 

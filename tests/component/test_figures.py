@@ -6,11 +6,11 @@ from pathlib import Path
 
 from tools.figures import PICTURES, figures
 
-CONCEPTS = Path(__file__).resolve().parents[2] / "docs" / "concepts"
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_the_figures_are_as_they_are_drawn() -> None:
     drawn = figures()
     assert {name: (PICTURES / name).read_text() for name in drawn} == drawn
-    pages = "\n".join(page.read_text() for page in CONCEPTS.glob("*.md"))
-    assert [name for name in drawn if f"](../pictures/{name})" not in pages] == []
+    pages = "\n".join(page.read_text() for page in [*ROOT.glob("docs/concepts/*.md"), ROOT / "ARCHITECTURE.md"])
+    assert [name for name in drawn if f"/pictures/{name})" not in pages] == []

@@ -30,6 +30,7 @@ DOCUMENTS = [
     "CONTRIBUTING.md",
     "SECURITY.md",
     "README.md",
+    "docs/architecture",
     "docs/decisions",
     "docs/reference/security_model.md",
 ]
