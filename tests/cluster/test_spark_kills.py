@@ -23,7 +23,7 @@ from rayelastic.runtime.values.status import State
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.cluster, pytest.mark.spark, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.spark
 PATIENCE = 200.0
 FILES, ROWS = 8, 5000  # micro-batches, and rows of each
 ENDS = {"availableNow": True}
