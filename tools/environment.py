@@ -6,11 +6,13 @@ runs before anything is installed.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import platform
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import sysconfig
@@ -26,6 +28,7 @@ LOCK = ROOT / "requirements.lock"
 DOCS_LOCK = ROOT / "requirements.docs.lock"
 WHEELS_LOCK = ROOT / "requirements.wheels.lock"
 LOG = VENV / "setup.log"
+STACKS_TIMEOUT = 10  # seconds that a program has to print its stacks before it is killed
 PIP_OPTIONS = ("--no-input", "--disable-pip-version-check", "--progress-bar=off")
 # What of the packages no process of a job imports, nor the tests: half of all files.
 UNUSED = "pip setuptools mypy mypyc debugpy fontTools pygments playwright rllib tune train serve llm test tests testing"
@@ -272,16 +275,20 @@ def environment_variables() -> dict[str, str]:
     return variables
 
 
-def run(command: Sequence[str], quiet: bool = False) -> int:
+def run(command: Sequence[str], quiet: bool = False, limit: float | None = None) -> int:
     """Run a program of the environment from the repository's root.
 
     Args:
         command: the program and its arguments.
         quiet: whether to show its output only if it fails.
+        limit: seconds after which it and its children are ended, not of a quiet one. Python prints its stacks then.
     """
     variables = environment_variables()
     program = shutil.which(command[0], path=variables["PATH"]) or str(ROOT / command[0])
     full = [program, *command[1:]]
+    if limit is not None:
+        with subprocess.Popen(full, cwd=ROOT, env=variables, process_group=0) as process:
+            return _within(limit, process)
     if not quiet:
         return subprocess.run(full, cwd=ROOT, env=variables, check=False).returncode
     result = subprocess.run(
@@ -290,6 +297,27 @@ def run(command: Sequence[str], quiet: bool = False) -> int:
     if result.returncode:
         print(result.stdout + result.stderr, file=sys.stderr)
     return result.returncode
+
+
+def _within(limit: float, process: subprocess.Popen[bytes]) -> int:
+    try:
+        return process.wait(limit)
+    except subprocess.TimeoutExpired:
+        say(f"ended after {limit:.0f} s: {process.args!r}")
+        _end(process, signal.SIGABRT)
+        return 1
+    except KeyboardInterrupt:
+        _end(process, signal.SIGINT)
+        raise
+    finally:
+        with contextlib.suppress(ProcessLookupError):  # all have ended
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def _end(process: subprocess.Popen[bytes], by: signal.Signals) -> None:
+    os.killpg(process.pid, by)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(STACKS_TIMEOUT)
 
 
 def say(text: str) -> None:

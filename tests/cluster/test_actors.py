@@ -52,7 +52,7 @@ START = 60.0  # seconds; a worker process takes one, on a busy machine many more
 NOTICED = 5.0  # seconds in which a killed process has to be noticed
 
 
-def test_no_ray_at_the_address() -> None:
+def test_no_ray_at_the_address(no_ray: None) -> None:
     with raises(RayUnreachableError, "ray-unreachable", "127.0.0.1", "Ray"):
         ensure_ray("127.0.0.1:1")
 

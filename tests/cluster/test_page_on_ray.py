@@ -24,7 +24,6 @@ from tests.raising import raises
 
 CHROMIUM = shutil.which("chromium")
 pytestmark = [
-    pytest.mark.timeout(420),
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: ./dev programs installs it"),
 ]
 PATIENCE = 120_000  # milliseconds

@@ -45,7 +45,7 @@ HOSTS = [f"rel-node{number}" for number in range(3)]
 def seeds(first: int, *others: int) -> list[Any]:
     """Those of the gate, and for the nightly run those alone that the gate has no time for."""
     marked = [pytest.param(seed, AT_NIGHT, marks=pytest.mark.nightly, id=str(seed)) for seed in others]
-    return [pytest.param(first, IN_THE_GATE, id=str(first)), *marked]
+    return [pytest.param(first, IN_THE_GATE, marks=pytest.mark.timeout(300), id=str(first)), *marked]
 
 
 @pytest.fixture(scope="module")

@@ -70,10 +70,8 @@ def kill_at_random(spark: SparkSession, folder: Path, seed: int, server: str = "
 @pytest.mark.guarantee(
     source="Spark stream", sink="Parquet", lost="processes and coordinators, at random moments", rows="each once"
 )
-def test_random_kills_where_streams_come_and_files_are_written(
-    spark_beside_kills: SparkSession, tmp_path: Path
-) -> None:
-    kill_at_random(spark_beside_kills, tmp_path, 11)
+def test_random_kills_where_streams_come_and_files_are_written(spark: SparkSession, tmp_path: Path) -> None:
+    kill_at_random(spark, tmp_path, 11)
 
 
 @needs_postgres
@@ -81,6 +79,6 @@ def test_random_kills_where_streams_come_and_files_are_written(
     source="Spark stream", sink="PostgreSQL", lost="processes and coordinators, at random moments", rows="each once"
 )
 def test_random_kills_where_streams_come_and_a_postgresql_table_is_written(
-    spark_beside_kills: SparkSession, tmp_path: Path, server: str
+    spark: SparkSession, tmp_path: Path, server: str
 ) -> None:
-    kill_at_random(spark_beside_kills, tmp_path, 12, server)
+    kill_at_random(spark, tmp_path, 12, server)

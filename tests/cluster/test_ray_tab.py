@@ -18,7 +18,7 @@ pytestmark = pytest.mark.timeout(300)
 
 
 @pytest.fixture
-def page(monkeypatch: pytest.MonkeyPatch) -> Iterator[Page]:
+def page(no_ray: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Page]:
     import ray
     from ray._private import ray_constants
 

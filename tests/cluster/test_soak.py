@@ -165,7 +165,7 @@ def memory_of_the_system() -> Iterator[None]:
         yield
 
 
-@pytest.mark.usefixtures("memory_of_the_system")
+@pytest.mark.usefixtures("memory_of_the_system", "no_ray")
 def test_a_soak_with_a_kill_a_minute_keeps_rows_and_grows_nothing(ray_cluster: None, tmp_path: Path) -> None:
     saved, keys = tmp_path / "saved", set(adapter.kv_keys("", NAMESPACE))
     config = rel.JobConfig(regions="manual", checkpoint=rel.Checkpoint(saved, every=1.0, restarts=1000))

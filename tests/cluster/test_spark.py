@@ -34,16 +34,6 @@ CHANNEL = "ingest:rows"
 TIMEOUT = 60.0
 
 
-@pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
-    import ray
-
-    ensure_ray("local", num_cpus=4)
-    with bridge.session("tests", executor_cores=2) as session:
-        yield session
-    ray.shutdown()
-
-
 class Rows:
     """Keeps the batches that arrive; takes none while it is held."""
 

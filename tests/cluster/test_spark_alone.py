@@ -18,6 +18,7 @@ from rayelastic.errors import JobCancelledError
 from rayelastic.job import start
 from rayelastic.on_ray.java import ensure_java
 from rayelastic.spark.session import JAVA_OPTIONS, _end_java
+from tests.cluster.conftest import Shared
 from tests.component.values.kinds import JSON, KEYS, LEAVES, Kind, listed, optional, tupled
 
 if TYPE_CHECKING:
@@ -32,9 +33,10 @@ class Row(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
+def spark(shared: Shared) -> Iterator[SparkSession]:
     from pyspark.sql import SparkSession
 
+    shared.stop()
     ensure_java()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYSPARK_PYTHON", sys.executable)

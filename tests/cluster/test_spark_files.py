@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -13,8 +12,6 @@ import pyarrow as pa
 import pytest
 
 import rayelastic as rel
-from rayelastic import spark as bridge
-from rayelastic.on_ray.connect import ensure_ray
 from tests.component.readers.reading import rows
 
 if TYPE_CHECKING:
@@ -56,23 +53,18 @@ ROWS: list[tuple[Any, ...]] = [
 ]  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
-    import ray
-
-    ensure_ray("local", num_cpus=4)
-    settings = {
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
-        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",  # the default, INT96, has no zone
-    }
-    with bridge.session("files", executor_cores=2, configs=settings) as session:
-        yield session
-    ray.shutdown()
+SETTINGS = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",  # the default, INT96, has no zone
+}
 
 
 def test_files_of_spark(spark: SparkSession, tmp_path: Path) -> None:
-    frame = spark.createDataFrame(ROWS, SPARK).coalesce(1)
+    session = spark.newSession()  # has settings of its own
+    for name, value in SETTINGS.items():
+        session.conf.set(name, value)
+    frame = session.createDataFrame(ROWS, SPARK).coalesce(1)
     flat = [row[: len(FLAT)] for row in ROWS]
     frame.write.json(str(tmp_path / "json"))
     frame.write.parquet(str(tmp_path / "parquet"))

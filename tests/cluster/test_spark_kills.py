@@ -23,7 +23,7 @@ from rayelastic.runtime.values.status import State
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.cluster, pytest.mark.spark, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.spark
 PATIENCE = 200.0
 FILES, ROWS = 8, 5000  # micro-batches, and rows of each
 ENDS = {"availableNow": True}
@@ -77,9 +77,9 @@ def kill_element(job: rel.Job) -> None:
 
 @pytest.mark.nightly  # Spark of its own takes three quarters of a minute; the next test kills an element, too
 def test_an_element_is_killed_in_mid_stream_and_a_job_is_started_again_on_table_and_checkpoint(
-    spark_beside_kills: SparkSession, folder: Path
+    spark: SparkSession, folder: Path
 ) -> None:
-    job = rel.submit(into_a_table("killed_stream", stream_of(spark_beside_kills, folder), folder))
+    job = rel.submit(into_a_table("killed_stream", stream_of(spark, folder), folder))
     wait_for(job, lambda: taken(job) >= ROWS)
     kill_element(job)
     wait_for(job, lambda: len(in_table(folder)) >= 4 * ROWS)
@@ -89,7 +89,7 @@ def test_an_element_is_killed_in_mid_stream_and_a_job_is_started_again_on_table_
     first = in_table(folder)
     assert first == list(range(len(first)))
     assert len(first) % ROWS == 0, "it ends between two micro-batches"
-    rel.submit(into_a_table("killed_stream", stream_of(spark_beside_kills, folder), folder)).wait(PATIENCE)
+    rel.submit(into_a_table("killed_stream", stream_of(spark, folder), folder)).wait(PATIENCE)
     assert in_table(folder) == list(range(FILES * ROWS))
 
 
@@ -114,9 +114,7 @@ job.wait()
 @pytest.mark.guarantee(
     source="Spark stream", sink="growing Parquet table", lost="the driver, and a process with it", rows="each once"
 )
-def test_the_driver_of_a_stream_is_killed_and_an_element_with_it(
-    spark_beside_kills: SparkSession, folder: Path, both: bool
-) -> None:
+def test_the_driver_of_a_stream_is_killed_and_an_element_with_it(spark: SparkSession, folder: Path, both: bool) -> None:
     import ray
 
     command = [sys.executable, "-c", DRIVER, str(folder), ray.get_runtime_context().gcs_address]
@@ -128,21 +126,21 @@ def test_the_driver_of_a_stream_is_killed_and_an_element_with_it(
             os.kill(next(one.pid for one in job.status.pes), signal.SIGKILL)
         lost.kill()
     wait_for(job, lambda: job.status.checkpoints.restarts == both and job.status.state is State.RUNNING)
-    job.feed("rows", stream_of(spark_beside_kills, folder))
+    job.feed("rows", stream_of(spark, folder))
     job.wait(PATIENCE)
     assert in_table(folder) == list(range(FILES * ROWS))
 
 
 @pytest.mark.nightly
 @pytest.mark.guarantee(source="Spark DataFrame", sink="Parquet", lost="a process", rows="each once")
-def test_an_element_is_killed_while_a_dataframe_is_pushed(spark_beside_kills: SparkSession, folder: Path) -> None:
+def test_an_element_is_killed_while_a_dataframe_is_pushed(spark: SparkSession, folder: Path) -> None:
     def slow(t: Any) -> int:
         if t.n % 100 == 0:  # so that it isn't over before it is killed
             threading.Event().wait(0.01)
         return int(t.n)
 
     topology = rel.Topology("killed_frame")
-    frame = spark_beside_kills.range(0, FILES * ROWS, 1, 4).selectExpr("id n")
+    frame = spark.range(0, FILES * ROWS, 1, 4).selectExpr("id n")
     rows = topology.source(rel.spark.source(frame, {"n": int}), name="rows")
     rows.map(slow, name="slow", schema={"n": int}, lane="python").sink(rel.parquet(str(folder / "out")), name="out")
     job = rel.submit(topology, rel.JobConfig(checkpoint=rel.Checkpoint(every=0.5)))

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +21,6 @@ from rayelastic.connectors.pushed.frames import Epoch
 from rayelastic.errors import JobCancelledError, JobFailedError, SourceError, SparkError
 from rayelastic.graph import SourceDescription
 from rayelastic.job import start
-from rayelastic.on_ray.connect import ensure_ray
 from rayelastic.runtime.values.status import State
 from tests.cluster.direct_feed import Direct
 from tests.raising import raises
@@ -35,16 +33,6 @@ pytestmark = [pytest.mark.cluster, pytest.mark.spark]
 TIMEOUT = 100.0
 FILES, ROWS = 4, 500  # micro-batches of a test, and rows of each
 SCHEMA = "word string, n long"
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
-    import ray
-
-    ensure_ray("local", num_cpus=4)
-    with bridge.session("streams", executor_cores=2, configs={"spark.task.maxFailures": "2"}) as session:
-        yield session
-    ray.shutdown()
 
 
 @pytest.fixture

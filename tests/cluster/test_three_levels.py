@@ -19,7 +19,7 @@ from rayelastic.job import Job
 from rayelastic.runtime.values.status import PESample
 from tests.cluster.conftest import CPUS
 
-pytestmark = [pytest.mark.alone, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.alone, pytest.mark.timeout(400)]
 
 KEYS = 97
 ANSWER = 0.003  # seconds that each of the three functions waits for its answer

@@ -8,15 +8,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).resolve().parents[2]
 COUNTS = "  20 be\n  20 to\n"  # of the most frequent words; ties come in the order of the table
 
 TIMEOUT = 200.0  # seconds for a command; the slowest takes 10 on a quiet machine
 
 
-@pytest.mark.timeout(4 * TIMEOUT)
 def test_the_tutorial_ends_with_a_job_on_three_nodes(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "get_started" / "tutorial.md").read_text()
     (program,) = re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)

@@ -12,6 +12,9 @@ import rayelastic as rel
 from rayelastic.job import Job
 
 
+LOOK = 0.005  # seconds; looks without a pause take the CPU that the job needs
+
+
 class Event(NamedTuple):
     key: int
     sequence: int
@@ -45,6 +48,7 @@ def flows(job: Job, operator: str = "out", tuples: int = 200) -> None:
     before = taken(job, operator)
     while taken(job, operator) < before + tuples:
         assert not job.status.state.is_final, job.status
+        job.pause(LOOK)
 
 
 class Feed:

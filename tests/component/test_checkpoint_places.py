@@ -1,4 +1,4 @@
-"""Where checkpoints are kept: a store that answers 500, a place that can't be written, nodes with other disks there.
+"""Where checkpoints are kept: a store that fails, a place that can't be written, nodes with other disks there.
 
 What costs a checkpoint is counted and told, and the job goes on.
 """

@@ -93,7 +93,7 @@ def test_a_job_whose_elasticity_is_paused_stays_as_it_is_until_it_is_resumed() -
         job.pause_elasticity()
         before = sum(1 for _ in job.adaptations(every_pass=True))
         start = job.metrics().operator("ask").tuples_in
-        awaits(job, lambda: job.metrics().operator("ask").tuples_in > start + 6000)  # ten periods and more
+        awaits(job, lambda: job.metrics().operator("ask").tuples_in > start + 3000)  # five periods and more
         # Passes that were under way when it was paused may have come since: one of each loop.
         assert sum(1 for _ in job.adaptations(every_pass=True)) <= before + 2
         assert len(job.plan().pes) == 1
@@ -119,7 +119,7 @@ def test_the_next_coordinator_keeps_the_pause(tmp_path: Path) -> None:
         second.resume()
         job = Job("asks", LocalControl(second), topology)
         start = job.metrics().operator("ask").tuples_in
-        awaits(job, lambda: job.metrics().operator("ask").tuples_in > start + 6000)  # ten periods and more
+        awaits(job, lambda: job.metrics().operator("ask").tuples_in > start + 3000)  # five periods and more
         assert not passes(job)
         job.resume_elasticity()
         awaits(job, lambda: bool(passes(job)))

@@ -68,16 +68,16 @@ def test_what_a_late_element_adapts_is_told_at_the_jobs_time() -> None:
     topology = rel.Topology("late")
     keyed = topology.source(rel.sequence(10_000_000_000), name="numbers").key_by("value")
     keyed.window(count=1000).aggregate(name="sums", total=rel.sum("value")).sink(rel.count(), name="out")
-    job = start(topology, rel.JobConfig(regions="manual"))
+    job = start(topology, rel.JobConfig(regions="manual", elasticity=rel.Elasticity(thread_period=0.1)))
     try:
         sampler = Sampler(job)
-        while job.metrics().seconds < 2.0:
+        while job.metrics().seconds < 1.0:
             job.pause(0.1)
         job.rescale(job.plan().region_of("sums").region.name, 2)
         late = next(pe for pe in job.plan().pes if pe != "pe0")
         while not any(event.where == late and event.reason for event in sampler.history.events):
             job.pause(0.1)
             sampler.keep(sampler.read())
-        assert all(event.seconds >= 2.0 for event in sampler.history.events if event.where == late and event.reason)
+        assert all(event.seconds >= 1.0 for event in sampler.history.events if event.where == late and event.reason)
     finally:
         job.close()

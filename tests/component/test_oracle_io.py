@@ -18,7 +18,7 @@ def silent() -> None:
     logging.getLogger("rayelastic.events").setLevel(logging.CRITICAL)
 
 
-@pytest.mark.parametrize("first", range(0, 800, 200))
+@pytest.mark.parametrize("first", range(0, 400, 200))
 def test_readers_and_writers_do_what_formats_say(first: int) -> None:
     found = {number: compared(number, Options(77, None)) for number in range(first, first + 200)}
     assert {number: one for number, one in found.items() if one} == {}

@@ -20,7 +20,7 @@ from tests.random_topologies.program import Program
 pytestmark = pytest.mark.edges
 
 SEED = 20261129
-PROGRAMS = 120
+PROGRAMS = 60
 PART = 20
 
 

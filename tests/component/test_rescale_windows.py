@@ -17,6 +17,7 @@ from rayelastic.topologies import vwap
 from tests.component.rescaling import flows
 
 KEYS = 200
+ROWS = 3000  # between two changes
 LATENESS = 20  # ticks
 ELASTIC = rel.JobConfig(regions="manual", elasticity="off")
 
@@ -120,10 +121,10 @@ def check_moving(
     try:
         region = job.plan().region_of(inside[0]).region
         assert set(inside) <= set(region.operators), job.plan().text()
-        for replicas in (2, 3, 1, 2, 1):
-            flows(job, inside[0], 5000)
+        for replicas in (2, 3, 1, 2):
+            flows(job, inside[0], ROWS)
             assert job.rescale(region.name, replicas).region(region.name).replicas == replicas
-        flows(job, inside[0], 5000)
+        flows(job, inside[0], ROWS)
         enough.set()
         rows = job.wait()["out"]
     finally:

@@ -46,7 +46,7 @@ def check(names: list[str], folder: Path) -> None:
     assert any(first["left"].values())
 
 
-@pytest.mark.timeout(600)  # three starts, one of which compiles, on a slow machine
+@pytest.mark.timeout(400)  # three starts, one of which compiles, on a slow machine
 def test_the_core_gives_the_same_at_each_start(tmp_path: Path) -> None:
     check(CORE, tmp_path)
 

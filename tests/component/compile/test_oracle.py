@@ -136,7 +136,7 @@ def test_a_handler_may_see_a_name_without_a_value(number: int, beyond: bool):
     assert watched(made, python.names, python.arguments((number,), None)).beyond is beyond
 
 
-@pytest.mark.timeout(900)  # a quarter of a minute on a core of its own
+@pytest.mark.timeout(400)  # a quarter of a minute on a core of its own
 def test_programs_of_the_gate_are_right_in_both_starts(tmp_path: Path):
     sent = Sent()
     batch(GATE, Options(1, tmp_path, limit=0), sent)

@@ -28,7 +28,7 @@ class _Handler(BaseHTTPRequestHandler):
             return False
         if self.command in self.server.failing:
             self._body()
-            self._answer(500, b"<Error><Code>InternalError</Code></Error>")
+            self._answer(501, b"<Error><Code>NotImplemented</Code></Error>")  # clients repeat a request after a 500
             return False
         return True
 
@@ -141,7 +141,7 @@ class _Server(ThreadingHTTPServer):
 class Store:
     """The objects of a server, {bucket/key: content}, and the URIs by which a client finds them.
 
-    It answers 500 to requests by one of the methods `failing`.
+    It answers 501 to requests by one of the methods `failing`.
     """
 
     def __init__(self, server: _Server) -> None:
@@ -158,7 +158,7 @@ class Store:
 def object_store() -> Iterator[Store]:
     """Serves a store until the end of the block."""
     server = _Server()
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     try:
         yield Store(server)

@@ -10,9 +10,9 @@ from bench.plant.quality import NEAR, Quality, quality, summary
 GRAPHS, SEEDS, CORES, NOISE = 6, (1, 2, 3), (4, 16), 0.05
 
 
-@pytest.fixture(scope="module")
-def elastic() -> list[Quality]:
-    drawn = itertools.product(range(GRAPHS), SEEDS, CORES)
+@pytest.fixture(scope="module", params=[SEEDS[-1:], pytest.param(SEEDS, marks=pytest.mark.nightly)], ids=["one", "all"])
+def elastic(request: pytest.FixtureRequest) -> list[Quality]:
+    drawn = itertools.product(range(GRAPHS), request.param, CORES)
     return [quality(number, seed, cores, NOISE) for number, seed, cores in drawn]
 
 

@@ -41,7 +41,7 @@ def after(plant: Any, controller: Any, periods: Any) -> Any:
     return plant.threads, plant.queued
 
 
-@settings(max_examples=16)
+@settings(max_examples=8)
 @given(hops, ratios, machines, seeds)
 def test_a_load_that_comes_back_is_answered_within_four_periods(hop: Any, ratio: Any, cpus: Any, seed: int) -> None:
     """C001-2, bursty cost; C000-13: with what was best under it before, or as good."""
@@ -58,7 +58,7 @@ def test_a_load_that_comes_back_is_answered_within_four_periods(hop: Any, ratio:
         assert plant.rate(*later)[0] >= AS_GOOD * plant.rate(*best[load])[0]
 
 
-@settings(max_examples=16)
+@settings(max_examples=8)
 @given(st.integers(2, 40), st.booleans(), hops, machines, seeds)
 def test_a_load_that_changes_amid_a_search_is_no_gain_and_no_loss(
     period: Any, dearer: Any, hop: Any, cpus: Any, seed: int
