@@ -655,17 +655,11 @@ class Operator:
         """
 
     @staticmethod
-    def window(name: str, input: Schema, output: Schema, keys: Sequence[str], kind: str, size: int, slide: int, time: str, shift: int, rest: bool, lateness: int, times: tuple[int, Sequence[tuple[int, int]], int], aggregates: Sequence[tuple[str, str, str, float, float]], own: OwnAggregate | None = None, ttl: tuple[int, str, int, str] = (0, '', 0, ''), assigner: Operator | None = None) -> Operator:
+    def join(name: str, left: Schema, right: Schema, output: Schema, options: Mapping[str, Any]) -> Operator:
         """
-        Aggregates over windows: 'count' (size and slide in records), 'time' (in ticks), 'session' (size is the gap, in ticks), 'assigned'. lateness: ticks for which
-        windows that were given still take records; 0 for none. times: an offset; from which days on days are of 24 hours and when they begin,
-        if windows are of days; ticks of a second. own: a user's aggregate, in place of others. ttl: of 'count', as KeyedState has it. assigner: of 'assigned', emits start and end of each window of a record.
-        """
-
-    @staticmethod
-    def join(name: str, left: Schema, right: Schema, output: Schema, kind: str, left_keys: Sequence[str], right_keys: Sequence[str], right_fields: Sequence[str], left_time: str, left_shift: int, right_time: str, right_shift: int, before: int, after: int, left_outer: bool, right_outer: bool, symmetric: bool, times: tuple[int, Sequence[tuple[int, int]], int], ttl: tuple[int, str, int, str] = (0, '', 0, '')) -> Operator:
-        """
-        Joins input port 0 with port 1: 'latest', 'first', 'all', 'cross' (times '' for by arrival), 'interval', 'window', 'pairs' (times ''); before and after in ticks; times, ttl: as of window. With a ttl by the clock it is to be poked now and then.
+        Joins input port 0 with port 1. options by name, as JoinOptions (join.hpp) has them: kind 'latest', 'first', 'all', 'cross' (times ''
+        for by arrival), 'interval', 'window', 'pairs' (times ''); before and after in ticks; times, ttl: as of window. With a ttl by the clock it is
+        to be poked now and then.
         """
 
     @staticmethod
@@ -688,6 +682,15 @@ class Operator:
     def delay(name: str, schema: Schema, seconds: float, most: int) -> Operator:
         """
         Passes everything on so long after it came, keeping at most so many records; to be poked now and then.
+        """
+
+    @staticmethod
+    def window(name: str, input: Schema, output: Schema, keys: Sequence[str], options: Mapping[str, Any], aggregates: Sequence[tuple[str, str, str, float, float]] = ..., own: OwnAggregate | None = None, function: WindowFunction | None = None) -> Operator:
+        """
+        Windows, of which one is emitted: aggregates, a user's own aggregate, or what a function makes. options by name, as WindowOptions (window.hpp)
+        has them: kind 'count', 'time', 'session', 'assigned' or 'batch'; times: an offset, from which days on days are of 24 hours and when they
+        begin, if windows are of days, and the ticks of a second; ttl: as of KeyedState; assigner: an operator that emits start and end of each
+        window of a record. A function without a time follows the clock, and is to be poked now and then.
         """
 
     def with_time_marks(self, period: float) -> Operator:
@@ -756,6 +759,16 @@ class Operator:
     @staticmethod
     def in_turn(name: str, schema: Schema, channels: int) -> Operator:
         """Gives what comes from channels in the order in which it was dealt out."""
+
+class WindowFunction:
+    """What a user's Python functions accumulate of a window, and emit."""
+
+    def __init__(self, name: str, input: Schema, record: object, output: Schema, moment: Schema, methods: object) -> None:
+        """
+        record: the class of input tuples. moment: the keys, start and end of a window. methods has new() -> state, add(state, tuple) -> state,
+        results(moment, state, final, corrected) -> tuples, loads(bytes) -> state; each of these or None: over(state, tuple) -> whether the window
+        is complete, assign(tuple, ticks) -> pairs of start and end, in ticks.
+        """
 
 class ChannelWidth:
     """

@@ -17,6 +17,7 @@ NB_MODULE(_native, module) {
   python::bind_own_aggregate(module);
   python::bind_operator(module);
   python::bind_timed_operators();
+  python::bind_windows(module);
   python::bind_latency();
   python::bind_held();
   python::bind_processes();

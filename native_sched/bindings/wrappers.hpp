@@ -117,6 +117,7 @@ void bind_own_aggregate(nb::module_& module);
 void bind_operator(nb::module_& module);  // after bind_own_aggregate
 void bind_routing(nb::module_& module);
 void bind_timed_operators();              // after bind_operator
+void bind_windows(nb::module_& module);   // likewise
 void bind_latency();                      // likewise
 void bind_held();                         // likewise
 void bind_concurrent();                   // likewise

@@ -275,7 +275,7 @@ void bind_keyed_state(nb::module_& module) {
           "layout", [](const KeyedStateObject& self) { return self.store->layout(); },
           "Of keys and state record: states of the same layout can import from one another.")
       .def_prop_ro(
-          "pickled", [](const KeyedStateObject& self) { return self.objects != nullptr; },
+          "pickled", [](const KeyedStateObject& self) { return self.store->holds_objects(); },
           "Whether exports hold pickled values: only ever import what you trust.")
       .def(
           "values",

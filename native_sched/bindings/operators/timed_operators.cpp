@@ -1,4 +1,4 @@
-// rayelastic._native.Operator: the built-in operators that know time, windows and several streams.
+// rayelastic._native.Operator: the built-in operators that know time and several streams.
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
@@ -8,47 +8,18 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "operators/aggregates/named.hpp"
+#include "operators/named_options.hpp"
+#include "operators/window_times.hpp"
 #include "rayelastic/operators/delay.hpp"
 #include "rayelastic/operators/time/event_time.hpp"
 #include "rayelastic/operators/time/join.hpp"
 #include "rayelastic/operators/time/pattern.hpp"
 #include "rayelastic/operators/time/splits.hpp"
-#include "rayelastic/operators/time/window.hpp"
 #include "wrappers.hpp"
 
 namespace rayelastic::python {
 
 namespace {
-
-WindowKind kind_named(const std::string& operator_name, const std::string& kind) {
-  if (kind == "count") return WindowKind::Count;
-  if (kind == "time") return WindowKind::Time;
-  if (kind == "session") return WindowKind::Session;
-  if (kind == "assigned") return WindowKind::Assigned;
-  throw std::invalid_argument("operator '" + operator_name + "': kind is '" + kind + "', not 'count', 'time', 'session' or 'assigned'");
-}
-
-// An offset, the runs of days of 24 hours of a zone, and the ticks of a second; no run: days are no matter.
-using GivenTimes = std::tuple<std::int64_t, std::vector<std::pair<std::int64_t, std::int64_t>>, std::int64_t>;
-WindowTimes times_of(const GivenTimes& given) {
-  const auto& [offset, runs, per_second] = given;
-  return {.offset = offset, .days = runs.empty() ? std::nullopt : std::optional<Days>(Days(runs, per_second))};
-}
-
-OperatorObject window(std::string name, const SchemaObject& input, const SchemaObject& output, const std::vector<std::string>& keys,
-                      const std::string& kind, std::int64_t size, std::int64_t slide, std::string time, std::int64_t shift, bool rest,
-                      std::int64_t lateness, const GivenTimes& times, const std::vector<NamedAggregate>& aggregates,
-                      const OwnAggregateObject* own, const GivenTtl& ttl, const OperatorObject* assigner) {
-  WindowOptions options{kind_named(name, kind), size, slide, std::move(time), shift, rest, lateness, times_of(times), ttl_of(ttl), {}};
-  OperatorObject result;
-  if (assigner != nullptr) {
-    result.failure = assigner->failure;
-    options.assigner = assigner->op;
-  }
-  result.op = make_window(std::move(name), input.schema, output.schema, keys, options, aggregates_of(aggregates, own));
-  return result;
-}
 
 constexpr const char* kCross = "cross";
 
@@ -64,26 +35,26 @@ JoinKind join_named(const std::string& operator_name, const std::string& kind) {
 }
 
 OperatorObject join(std::string name, const SchemaObject& left, const SchemaObject& right, const SchemaObject& output,
-                    const std::string& kind, std::vector<std::string> left_keys, std::vector<std::string> right_keys,
-                    std::vector<std::string> right_fields, std::string left_time, std::int64_t left_shift, std::string right_time,
-                    std::int64_t right_shift, std::int64_t before, std::int64_t after, bool left_outer, bool right_outer, bool symmetric,
-                    const GivenTimes& times, const GivenTtl& ttl) {
+                    const nb::dict& given) {
+  NamedOptions named(name, given);
+  const auto kind = named.get<std::string>("kind");
   const bool cross = kind == kCross;
-  const JoinOptions options{.kind = cross ? JoinKind::Latest : join_named(name, kind),
-                            .left_keys = std::move(left_keys),
-                            .right_keys = std::move(right_keys),
-                            .right_fields = std::move(right_fields),
-                            .left_time = std::move(left_time),
-                            .right_time = std::move(right_time),
-                            .left_shift = left_shift,
-                            .right_shift = right_shift,
-                            .before = before,
-                            .after = after,
-                            .left_outer = left_outer,
-                            .right_outer = right_outer,
-                            .symmetric = symmetric,
-                            .times = times_of(times),
-                            .ttl = ttl_of(ttl)};
+  JoinOptions options{.kind = cross ? JoinKind::Latest : join_named(name, kind)};
+  named.read("left_keys", options.left_keys);
+  named.read("right_keys", options.right_keys);
+  named.read("right_fields", options.right_fields);
+  named.read("left_time", options.left_time);
+  named.read("right_time", options.right_time);
+  named.read("left_shift", options.left_shift);
+  named.read("right_shift", options.right_shift);
+  named.read("before", options.before);
+  named.read("after", options.after);
+  named.read("left_outer", options.left_outer);
+  named.read("right_outer", options.right_outer);
+  named.read("symmetric", options.symmetric);
+  options.times = times_of(named.get<GivenTimes>("times"));
+  options.ttl = ttl_of(named.get<GivenTtl>("ttl"));
+  named.check_all_read();
   return {.op = (cross ? make_cross_join : make_join)(std::move(name), left.schema, right.schema, output.schema, options)};
 }
 
@@ -124,23 +95,12 @@ void bind_timed_operators() {
           },
           nb::arg("name"), nb::arg("schema"), nb::arg("tells"),
           "Unites the streams of its input ports, each a split or, where it tells of its own in order, several.")
-      .def_static("window", window, nb::arg("name"), nb::arg("input"), nb::arg("output"), nb::arg("keys"), nb::arg("kind"), nb::arg("size"),
-                  nb::arg("slide"), nb::arg("time"), nb::arg("shift"), nb::arg("rest"), nb::arg("lateness"), nb::arg("times"),
-                  nb::arg("aggregates"), nb::arg("own").none() = nb::none(), nb::arg("ttl") = GivenTtl(),
-                  nb::arg("assigner").none() = nb::none(),
-                  "Aggregates over windows: 'count' (size and slide in records), 'time' (in ticks), 'session' (size is the gap, in ticks), "
-                  "'assigned'. "
-                  "lateness: ticks for which\nwindows that were given still take records; 0 for none. times: an offset; from which days on "
-                  "days are of 24 hours and when they begin,\nif windows are of days; ticks of a second. own: a user's aggregate, in place "
-                  "of others. ttl: of 'count', as KeyedState has it. assigner: of "
-                  "'assigned', emits start and end of each window of a record.")
-      .def_static("join", join, nb::arg("name"), nb::arg("left"), nb::arg("right"), nb::arg("output"), nb::arg("kind"),
-                  nb::arg("left_keys"), nb::arg("right_keys"), nb::arg("right_fields"), nb::arg("left_time"), nb::arg("left_shift"),
-                  nb::arg("right_time"), nb::arg("right_shift"), nb::arg("before"), nb::arg("after"), nb::arg("left_outer"),
-                  nb::arg("right_outer"), nb::arg("symmetric"), nb::arg("times"), nb::arg("ttl") = GivenTtl(),
-                  "Joins input port 0 with port 1: 'latest', 'first', 'all', 'cross' (times '' for by arrival), 'interval', 'window', "
-                  "'pairs' (times ''); "
-                  "before and after in ticks; times, ttl: as of window. With a ttl by the clock it is to be poked now and then.")
+      .def_static("join", join, nb::arg("name"), nb::arg("left"), nb::arg("right"), nb::arg("output"), nb::arg("options"),
+                  nb::sig("def join(name: str, left: Schema, right: Schema, output: Schema, options: collections.abc.Mapping[str, typing.Any]) "
+                          "-> Operator"),
+                  "Joins input port 0 with port 1. options by name, as JoinOptions (join.hpp) has them: kind 'latest', 'first', 'all', 'cross' "
+                  "(times ''\nfor by arrival), 'interval', 'window', 'pairs' (times ''); before and after in ticks; times, ttl: as of window. "
+                  "With a ttl by the clock it is\nto be poked now and then.")
       .def_static(
           "pattern", pattern, nb::arg("marks"), nb::arg("output"), nb::arg("keys"), nb::arg("time"), nb::arg("shift"), nb::arg("fields"),
           nb::arg("steps"), nb::arg("outer"),

@@ -57,6 +57,7 @@ class ObjectStates final : public StateTable {
   [[nodiscard]] std::size_t size() const noexcept override { return table_.size(); }
   [[nodiscard]] std::size_t bytes() const noexcept override { return table_.bytes(); }  // without what the values hold
   [[nodiscard]] std::uint64_t layout() const noexcept override;
+  [[nodiscard]] bool holds_objects() const noexcept override { return true; }
   void select_chunk(KeySelection& keys, std::uint64_t& at, std::size_t max_places) const override {
     table_.select_chunk(keys, at, max_places);
   }

@@ -60,7 +60,7 @@ std::vector<std::byte> TimedState::export_chunk(const KeySelection& keys, std::u
 }
 
 // Records that wait are read at once, in the order in which they are due: there are as many as the watermark is behind.
-std::shared_ptr<StateCopy> TimedState::begin_copy() {
+std::shared_ptr<StateCopy> TimedState::begin_copy(std::function<void()> rest_of_reader) {
   StateWriter preamble(kMagic, layout(), 0);
   write_preamble(true, preamble);
   std::vector<std::vector<std::byte>> rest;
@@ -86,7 +86,8 @@ std::shared_ptr<StateCopy> TimedState::begin_copy() {
                                 },
                             .tells_all_changes = false,
                             .preamble = preamble.body(),
-                            .more = std::move(rest)});
+                            .more = std::move(rest),
+                            .rest = std::move(rest_of_reader)});
 }
 
 void TimedState::write_preamble(bool all, StateWriter& writer) const {

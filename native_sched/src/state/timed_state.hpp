@@ -38,7 +38,7 @@ class TimedState : public StateTable {
   void select_chunk(KeySelection& keys, std::uint64_t& at, std::size_t max_places) const override;
   [[nodiscard]] std::vector<std::byte> export_chunk(const KeySelection& keys, std::uint64_t& at, std::size_t max_bytes) override;
   // Kinds tell their table of keys whatever they change by time (KeyedState::will_change). What belongs to no key is written at once.
-  [[nodiscard]] std::shared_ptr<StateCopy> begin_copy() override;
+  [[nodiscard]] std::shared_ptr<StateCopy> begin_copy() override { return begin_copy(nullptr); }
   std::size_t import_range(std::span<const std::byte> bytes) override;
   std::size_t remove_chunk(const KeySelection& keys, std::uint64_t& at, std::size_t max_keys) override;
   void reserve_more(std::size_t keys) override;
@@ -47,6 +47,9 @@ class TimedState : public StateTable {
   void publish() noexcept;
 
  protected:
+  // `rest`: as KeyedState::CopyForm has it.
+  [[nodiscard]] std::shared_ptr<StateCopy> begin_copy(std::function<void()> rest);
+
   // Before anything else: the table of keys, one pointer each, null for a new key; what waits.
   void keep(KeyedState* keys, WaitingRecords* waiting) noexcept {
     keys_ = keys;

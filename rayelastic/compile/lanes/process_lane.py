@@ -70,12 +70,10 @@ class ProcessFunction:
     def __init__(self, process: KeyedProcess, clock: Callable[[], float]) -> None:
         self._instance = process.instance
         self._on_time = getattr(process.instance, "on_time", None)
-        self._in_ticks: bool = getattr(process.instance, "in_ticks", False)  # on_time receives ticks
         self._on_end = getattr(process.instance, "on_end", None)
         self._clock = clock
         self._times = process.times
         self._by_clock = process.time is None
-        self._takes_late = process.lateness > 0
         self._type = process.input_schema.tuple_type
         names = process.input_schema.names
         self._fields = tuple(names.index(key) for key in process.keys)
@@ -164,28 +162,13 @@ class ProcessFunction:
                 marked(error, index)
                 raise
             if ticks <= self._reached:
-                if not (self._takes_late and self._take_late(item, ticks, kept, index)):
-                    late.append(item)
-                    self._emptied.append(kept)
+                late.append(item)
+                self._emptied.append(kept)
                 continue
             kept.key = kept.key or self._key(item)
             number = next(self._numbers)
             kept.waiting[number] = (ticks, tuple(item))
             heapq.heappush(self._due, (ticks, _TUPLE, number, kept))
-
-    def _take_late(self, item: Any, ticks: int, kept: Kept, index: int) -> bool:
-        """Pass a tuple behind the watermark to `on_late` at once; return whether that accepts it."""
-        kept.key = kept.key or self._key(item)
-        was_gone, kept.gone = kept.gone, False
-        self._out._at(kept, ticks, self._reached + 1)
-        try:
-            taken = bool(self._instance.on_late(item, kept.state, self._out, self._reached))
-        except Exception as error:
-            marked(error, index)
-            raise
-        if not taken:
-            kept.gone = was_gone
-        return taken
 
     def _take_now(self, tuples: Sequence[Any], keys: Sequence[Kept]) -> None:
         for index, (item, kept) in enumerate(zip(tuples, keys, strict=True)):
@@ -225,7 +208,7 @@ class ProcessFunction:
                 out._at(kept, ticks, ticks + 1)
                 assert self._on_time is not None
                 left = len(kept.timers)
-                self._on_time(ticks if self._in_ticks else out.time, kept.state, out)
+                self._on_time(out.time, kept.state, out)
                 if out.ended and len(kept.timers) > left:
                     self._look_for_an_end(kept, len(kept.timers) - left)
 

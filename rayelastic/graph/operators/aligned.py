@@ -7,7 +7,6 @@ native_sched/include/rayelastic/record/days.hpp. Knows no threads, PEs, clocks o
 from __future__ import annotations
 
 import datetime as dt
-from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -19,7 +18,7 @@ from rayelastic.graph.records.time_info import LONGEST_SPAN, TICKS_PER_SECOND, S
 from rayelastic.graph.records.time_values import CLOCK, TimeValues, zone_of
 from rayelastic.graph.spec.upstream import Upstream
 
-__all__ = ["Aligned", "Days", "Ticks", "length_of", "runs_of", "ticks_of"]
+__all__ = ["Aligned", "Ticks", "length_of", "runs_of", "ticks_of"]
 
 _FIRST_DAY = dt.date(1970, 1, 1)
 _MONDAY = dt.date(1970, 1, 5)
@@ -191,49 +190,6 @@ def _shown(info: dt.tzinfo, second: int) -> int:
 def _seconds(offset: dt.timedelta | None) -> int:
     assert offset is not None
     return offset // dt.timedelta(0, 1)
-
-
-@dataclass(frozen=True, slots=True)
-class Days:
-    """Converts times into days of a zone, each as many ticks long as 24 hours.
-
-    Windows over such times follow the zone's days, though some have 23 or 25 hours. In a longer day, all times after
-    24 hours map to its last tick. Days before 1800 and after 2440 use the offsets that hold there.
-
-    Args:
-        zone: The zone's name.
-        ticks_per_second: Resolution of the times.
-    """
-
-    zone: str
-    ticks_per_second: int
-
-    @property
-    def ticks(self) -> int:
-        """The ticks of a day."""
-        return DAY * self.ticks_per_second
-
-    def counted(self, at: int) -> int:
-        """Convert a time into days."""
-        runs, second = runs_of(self.zone), at // self.ticks_per_second
-        cycles = max(0, (second - _LATEST * DAY) // (_CYCLE * DAY) + 1)
-        number = max(0, bisect_right(runs, second - cycles * _CYCLE * DAY, key=lambda run: run[1]) - 1)
-        first, start = runs[number]
-        day = first + (second - cycles * _CYCLE * DAY - start) // DAY
-        if number + 1 < len(runs):
-            day = min(day, runs[number + 1][0] - 1)
-        day += cycles * _CYCLE
-        return day * self.ticks + min(at - self._start(day), self.ticks - 1)
-
-    def time(self, counted: int) -> int:
-        """Return the time at which a day begins; the inverse of `counted`."""
-        return self._start(counted // self.ticks)
-
-    def _start(self, day: int) -> int:
-        cycles = max(0, (day - _LATEST) // _CYCLE + 1)
-        runs = runs_of(self.zone)
-        first, start = runs[max(0, bisect_right(runs, day - cycles * _CYCLE, key=lambda run: run[0]) - 1)]
-        return (start + (day - first) * DAY) * self.ticks_per_second
 
 
 def length_of(length: object, seconds: object) -> dt.timedelta:

@@ -47,8 +47,6 @@ class KeyedProcess(OperatorBody):
         why: The reason for the execution mode.
         refusal: The code and values of why it isn't compiled, if that was tried.
         what: What the operator is, as text; the name of its class by default.
-        output_time: The event time of its output; None: that of its input, if it keeps it.
-        lateness: Ticks behind the watermark up to which `on_late` may accept a tuple.
         ttl: The time without a tuple after which it drops a key.
     """
 
@@ -61,8 +59,6 @@ class KeyedProcess(OperatorBody):
     why: str = ""
     refusal: Mapping[str, Any] | None = None
     what: str = ""
-    output_time: TimeInfo | None = None
-    lateness: int = 0
     ttl: TimeToLive | None = None
     operator_kind = "process"
     object_field = "instance"

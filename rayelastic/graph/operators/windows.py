@@ -1,12 +1,12 @@
 """Windows: which tuples of a stream, or of each key, are aggregated together.
 
-Windows by count, by event time, and sessions. They run natively:
-native_sched/include/rayelastic/operators/time/window.hpp.
+One native operator assigns tuples to windows and decides when a window is emitted, corrected and dropped
+(native_sched/include/rayelastic/operators/time/window.hpp). It has native aggregates, or calls a function in Python.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
@@ -15,14 +15,15 @@ from typing import Any
 from rayelastic.errors import ErrorCode, GraphError
 from rayelastic.graph.operators.aggregates import AggregateFunction, AggregateSpec, TopK, aggregated, aggregates_form
 from rayelastic.graph.operators.aggregation import aggregated_schema, expanded
-from rayelastic.graph.operators.aligned import Aligned, Days, ticks_of
+from rayelastic.graph.operators.aligned import Aligned, ticks_of
+from rayelastic.graph.operators.window_function import WindowFunction
 from rayelastic.graph.records.schema import Schema, laid_out
 from rayelastic.graph.records.shown import conflict, counted, invalid, shown
-from rayelastic.graph.records.time_info import TICKS_PER_SECOND, Lifetime, Seconds, TimeInfo, TimeToLive
+from rayelastic.graph.records.time_info import Lifetime, Seconds, TimeInfo, TimeToLive
 from rayelastic.graph.records.time_values import CLOCK, TimeValues
 from rayelastic.graph.spec.declaration import NewOperator, binds, declaring
 from rayelastic.graph.spec.location import caller_location
-from rayelastic.graph.spec.operator_spec import CompiledFunction, Lane, OperatorBody, OperatorSpec
+from rayelastic.graph.spec.operator_spec import PICKLED, CompiledFunction, Lane, OperatorBody, OperatorSpec
 from rayelastic.graph.spec.ports import LATE, OUT, OutputPort
 from rayelastic.graph.spec.requests import CompiledAggregate, FunctionKind, FunctionRequest
 from rayelastic.graph.spec.upstream import Upstream
@@ -85,14 +86,6 @@ class Window:
         zone = f", by days of {self.zone}" if self.zone else ""
         return f"{self._what}{offset}{zone}{clock}{late}"
 
-    def spans(self, at: int) -> Iterator[tuple[int, int]]:
-        """Find the windows by time that contain a time, the last one first."""
-        days = Days(self.zone, TICKS_PER_SECOND[(self.time or CLOCK).unit]) if self.zone else None
-        counted = (at if days is None else days.counted(at)) - self.offset
-        for start in range(counted - counted % self.slide, counted - self.size, -self.slide):
-            bounds = (start + self.offset, start + self.offset + self.size)
-            yield bounds if days is None else (days.time(bounds[0]), days.time(bounds[1]))
-
     @property
     def by_clock(self) -> bool:
         """Whether it follows processing time."""
@@ -138,18 +131,22 @@ class Windowing(OperatorBody):
         window: The windows.
         aggregates: (output field, aggregate) in declared order.
         own: A user's aggregate instead.
-        assigner: Of assigned windows. It emits start and end of each window of a tuple.
+        assigner: Of assigned windows of aggregates. It emits start and end of each window of a tuple.
+        function: A user's function in Python instead.
     """
 
     window: Window
     aggregates: tuple[tuple[str, AggregateSpec], ...]
     own: CompiledAggregate | None = None
     assigner: CompiledFunction | None = None
+    function: WindowFunction | None = None
     operator_kind = "window"
 
     @property
     def lane(self) -> Lane:
         """The execution mode."""
+        if self.function is not None:
+            return Lane.PYTHON
         if self.assigner is not None:
             return self.assigner.lane
         return Lane.BUILT_IN if self.own is None else Lane.COMPILED
@@ -157,13 +154,30 @@ class Windowing(OperatorBody):
     @property
     def reason(self) -> str:
         """Describe the operator for `explain()`."""
+        if self.function is not None:
+            what = type(self.function.gathered).__name__.lower()
+            return f"{what} in Python, of {self.window}; {self.function.why}".removesuffix("; ")
         assigned = "" if self.assigner is None else f"; assign: {self.assigner.reason}"
         return f"{aggregated(self.aggregates, self.own)} of {self.window}{assigned}"
 
     @property
+    def refusal(self) -> Mapping[str, Any] | None:
+        """The code and values of why it isn't compiled, if that was tried."""
+        return None if self.function is None else self.function.refusal
+
+    @property
     def output_time(self) -> TimeInfo | None:
         """The event time of its output."""
-        return self.window.output_time
+        return self.window.output_time if self.function is None or self.function.bounded else None
+
+    @property
+    def uses_clock(self) -> bool:
+        """Whether its windows follow the clock."""
+        return self.window.by_clock
+
+    def keeps_keys(self, keys: tuple[str, ...]) -> bool:  # noqa: ARG002
+        """Return whether these fields of its input are known to pass it unchanged: a function may emit anything."""
+        return self.function is None
 
     @property
     def user_function(self) -> CompiledFunction | None:
@@ -174,12 +188,13 @@ class Windowing(OperatorBody):
     @property
     def runs_user_code(self) -> bool:
         """Whether the aggregate or the assigner is the user's own."""
-        return self.own is not None or self.assigner is not None
+        return self.own is not None or self.assigner is not None or self.function is not None
 
     def kept_form(self, spec: OperatorSpec) -> str:
         """Describe its state."""
         time = f" of {self.window.time.field}" if self.window.time is not None else ""
-        return f"{spec.key_form}, {self.window}{time}, {aggregates_form(self.aggregates, self.own)}"
+        kept = aggregates_form(self.aggregates, self.own) if self.function is None else PICKLED
+        return f"{spec.key_form}, {self.window}{time}, {kept}"
 
 
 def _checked_windows(window: Window, code: Any, t: Any) -> Iterable[Any]:

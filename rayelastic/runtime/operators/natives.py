@@ -5,7 +5,7 @@ A new kind of operator is a class in `graph/operators` and a row here.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from rayelastic import _native
 from rayelastic.compile import OperatorCode, PortsCode
@@ -34,6 +34,7 @@ from rayelastic.runtime.operators.functions import (
 )
 from rayelastic.runtime.operators.native_schema import native_schema
 from rayelastic.runtime.operators.own_aggregates import own_aggregate
+from rayelastic.runtime.operators.window_functions import window_function
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -44,47 +45,46 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NativeAggregate",
-    "NativeWindow",
     "join_arguments",
     "merge_arguments",
     "native_aggregates",
     "native_join",
     "native_operator",
-    "native_window",
+    "native_windows",
     "pattern_arguments",
+    "window_arguments",
 ]
 
 NativeAggregate = tuple[str, str, str, float, float]  # function, field, field of the weights, two parameters
+NativeSchemas = tuple[str, _native.Schema, _native.Schema, list[str]]  # name, input, output, and the key fields
 NativeTimes = tuple[int, list[tuple[int, int]], int]  # offset, runs of days of 24 hours, ticks of a second
 
 
-class NativeWindow(NamedTuple):
-    """A window as the native layer takes it, but for the days of its zone."""
-
-    kind: str
-    size: int
-    slide: int
-    field: str
-    shift: int
-    rest: bool
-    lateness: int
-    offset: int = 0
-    zone: str = ""
-    ticks_per_second: int = 1
-
-    @property
-    def times(self) -> NativeTimes:
-        """How its times are counted."""
-        return native_times(self.offset, self.zone, self.ticks_per_second)
-
-
-def native_window(window: Window) -> NativeWindow:
-    """Return a window as the native layer takes it."""
+def window_arguments(window: Window) -> dict[str, Any]:
+    """Return the options of native windows by name; values that JSON has."""
     time = window.time or TimeInfo("", "us")
-    return NativeWindow(
-        window.kind.value, window.size, window.slide, time.field, time.shift, window.rest, window.lateness,
-        window.offset, window.zone, TICKS_PER_SECOND[time.unit],
-    )  # fmt: skip
+    return {
+        "kind": window.kind.value,
+        "size": max(1, window.size),
+        "slide": max(1, window.slide),
+        "time": time.field,
+        "shift": time.shift,
+        "rest": window.rest,
+        "lateness": window.lateness,
+        "within": window.within,
+        "times": (window.offset, window.zone, TICKS_PER_SECOND[time.unit]),
+    }
+
+
+def native_windows(schemas: NativeSchemas, arguments: Mapping[str, Any], **parts: Any) -> _native.Operator:
+    """Make native windows of such arguments.
+
+    Args:
+        schemas: Name, input, output, and the key fields.
+        arguments: What `window_arguments` returns, and perhaps more options.
+        parts: What is emitted of a window, and further options.
+    """
+    return _native.Operator.window(*schemas, {**arguments, "times": native_times(*arguments["times"])}, **parts)
 
 
 def native_times(offset: int, zone: str, ticks_per_second: int) -> NativeTimes:
@@ -129,17 +129,18 @@ def _aggregate(spec: OperatorSpec, body: Aggregation, _: Resources) -> _native.O
 
 
 def _window(spec: OperatorSpec, body: Windowing, _: Resources) -> _native.Operator:
-    return _native.Operator.window(
-        spec.name,
-        native_schema(spec.inputs[0].schema),
-        native_schema(spec.outputs[0].schema),
-        list(spec.keys),
-        *native_window(body.window)[:7],
-        native_window(body.window).times,
-        native_aggregates(body.aggregates),
-        own_aggregate(spec.name, body.own),
-        ttl_of(spec),
-        _assigner(spec.name, body.assigner),
+    source, target = (port.schema for port in (spec.inputs[0], spec.outputs[0]))
+    options = window_arguments(body.window) | {"ttl": ttl_of(spec), "assigner": _assigner(spec.name, body.assigner)}
+    if body.function is not None:
+        early, per_second = body.function.early, options["times"][2]
+        tick = max(1, per_second // 1_000_000)  # the resolution of Python's times
+        options |= {"every": early.every, "update": early.update, "tick": tick}
+    return native_windows(
+        (spec.name, native_schema(source), native_schema(target), list(spec.keys)),
+        options,
+        aggregates=native_aggregates(body.aggregates),
+        own=own_aggregate(spec.name, body.own),
+        function=window_function(spec.name, body.window, body.function, target),
     )
 
 
@@ -184,7 +185,7 @@ def native_join(
     """Make a native join of such arguments."""
     times = native_times(*arguments["times"])
     schemas = native_schema(left), native_schema(right), native_schema(output)
-    return _native.Operator.join(name, *schemas, **{**arguments, "times": times}, ttl=ttl)
+    return _native.Operator.join(name, *schemas, {**arguments, "times": times, "ttl": ttl})
 
 
 def _merge(spec: OperatorSpec, _body: Merge, _: Resources) -> _native.Operator:

@@ -11,7 +11,7 @@ from rayelastic import _native
 from rayelastic.compile.code.aggregate_code import AggregateCode
 from rayelastic.compile.loading import load_aggregate
 from rayelastic.graph.operators.gathering.combined import Combined
-from rayelastic.graph.operators.gathering.gathered import Shown
+from rayelastic.graph.operators.window_function import Shown
 from rayelastic.graph.records.mutable_state import MutableState
 from rayelastic.runtime.operators.native_schema import native_schema
 

@@ -22,18 +22,18 @@ from rayelastic.graph.operators.joins.merge import Merge
 from rayelastic.graph.operators.pacing import Delay
 from rayelastic.graph.operators.patterns import Matching
 from rayelastic.graph.operators.processes import KeyedProcess
+from rayelastic.graph.operators.window_function import WindowFunction
 from rayelastic.graph.operators.windows import Windowing
 from rayelastic.graph.records.forms import plain_form
 from rayelastic.graph.records.schema import Schema, laid_out
 from rayelastic.graph.spec.operator_spec import StateKind
 from rayelastic.runtime.operators.natives import (
     NativeAggregate,
-    NativeWindow,
     join_arguments,
     merge_arguments,
     native_aggregates,
-    native_window,
     pattern_arguments,
+    window_arguments,
 )
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ __all__ = ["Columns", "StateDescriptor", "StateKindOf", "columns_of", "descripto
 
 Columns = tuple["Column", ...]
 NO_TTL = (0, "", 0, "last")  # as the native layer takes it
+_OLDER = ("kind", "size", "slide", "time", "shift", "rest", "lateness")
 
 
 class StateKindOf(Enum):
@@ -54,6 +55,7 @@ class StateKindOf(Enum):
     TIMERS = "timers"  # the same, with timers
     AGGREGATE = "aggregate"  # the state of aggregates, shown as their results
     WINDOW = "window"  # the same of open windows
+    FUNCTION = "function"  # open windows of functions: any Python values, pickled
     JOIN = "join"  # tuples of either side
     PATTERN = "pattern"  # tuples of open sequences
     DELAY = "delay"  # tuples, and when they are due
@@ -73,10 +75,9 @@ class StateDescriptor:
         ttl: The time to live, for the native layer; zeros: none.
         takes: For aggregates, the fields of their input; for joins, those of the left, `values` being the right's.
         aggregates: The aggregates, for the native layer.
-        window: The window, for the native layer.
         flags: For patterns the names of the steps, for merges those of the inputs, for switches and gates that of
             their setting.
-        arguments: Of joins, patterns and merges, further arguments of the native operator by name.
+        arguments: Of windows, joins, patterns and merges, further arguments of the native operator by name.
     """
 
     kind: StateKindOf
@@ -85,14 +86,19 @@ class StateDescriptor:
     ttl: tuple[int, str, int, str] = NO_TTL
     takes: Columns = ()
     aggregates: tuple[NativeAggregate, ...] = ()
-    window: NativeWindow | None = None
     flags: tuple[str, ...] = ()
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def is_by_key(self) -> bool:
         """Whether each key has one value, to be looked up by the key."""
-        return self.kind in (StateKindOf.RECORD, StateKindOf.VALUE, StateKindOf.TIMERS, StateKindOf.AGGREGATE)
+        return self.kind in (
+            StateKindOf.RECORD,
+            StateKindOf.VALUE,
+            StateKindOf.TIMERS,
+            StateKindOf.AGGREGATE,
+            StateKindOf.FUNCTION,
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return the same as JSON has it."""
@@ -108,9 +114,8 @@ class StateDescriptor:
             (int(held["ttl"][0]), str(held["ttl"][1]), int(held["ttl"][2]), str(held["ttl"][3])),
             _columns(held["takes"]),
             tuple((str(f), str(a), str(w), float(x), float(y)) for f, a, w, x, y in held["aggregates"]),
-            _window(held.get("window")),
             tuple(map(str, held.get("flags", ()))),
-            dict(held.get("arguments", {})),
+            _arguments(held),
         )
 
     @property
@@ -144,15 +149,13 @@ class StateDescriptor:
         return laid_out("Input", self.takes)
 
 
-def _window(held: Sequence[Any] | None) -> NativeWindow | None:
-    if held is None:
-        return None
-    kind, size, slide, field, shift, rest, lateness, *times = held
-    offset, zone, per_second = times or (0, "", 1)
-    return NativeWindow(
-        str(kind), int(size), int(slide), str(field), int(shift), bool(rest), int(lateness),
-        int(offset), str(zone), int(per_second),
-    )  # fmt: skip
+def _arguments(held: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments; those of windows were a list in snapshots before 0.3."""
+    older = held.get("window")
+    if older is None:
+        return dict(held.get("arguments", {}))
+    *options, offset, zone, per_second = older if len(older) > len(_OLDER) else (*older, 0, "", 1)
+    return {**dict(zip(_OLDER, options, strict=True)), "times": (offset, zone, per_second)}
 
 
 def _columns(held: Iterable[Sequence[Any]]) -> Columns:
@@ -186,10 +189,15 @@ def descriptor_of(spec: OperatorSpec) -> StateDescriptor | None:
             taken = {name for _, aggregate in body.aggregates for name in (aggregate.field, aggregate.weight)}
             takes = columns_of(schema, [name for name in schema.names if name in {*taken, *spec.keys, ttl[1]}])
             return StateDescriptor(StateKindOf.AGGREGATE, keys, gives, ttl, takes, made)
+        case Windowing(function=WindowFunction(moment=moment)):
+            arguments = window_arguments(body.window)
+            return StateDescriptor(
+                StateKindOf.FUNCTION, keys, columns_of(moment), ttl, columns_of(schema), arguments=arguments
+            )
         case Windowing(own=None) if spec.output_schema is not None:
-            made, at = tuple(native_aggregates(body.aggregates)), native_window(body.window)
+            made, arguments = tuple(native_aggregates(body.aggregates)), window_arguments(body.window)
             gives = columns_of(spec.output_schema)
-            return StateDescriptor(StateKindOf.WINDOW, keys, gives, ttl, columns_of(schema), made, window=at)
+            return StateDescriptor(StateKindOf.WINDOW, keys, gives, ttl, columns_of(schema), made, arguments=arguments)
         case Join():
             left, right = (columns_of(port.schema) for port in spec.inputs)
             return StateDescriptor(StateKindOf.JOIN, keys, right, ttl, left, arguments=join_arguments(spec))

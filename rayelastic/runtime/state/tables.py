@@ -20,7 +20,8 @@ from rayelastic.graph.records.forms import plain_form
 from rayelastic.graph.records.from_arrow import reader_of
 from rayelastic.graph.records.schema import Schema, generated_type, laid_out
 from rayelastic.runtime.operators.native_schema import native_schema
-from rayelastic.runtime.operators.natives import native_join
+from rayelastic.runtime.operators.natives import native_join, native_windows
+from rayelastic.runtime.operators.window_functions import state_reader
 from rayelastic.runtime.state.descriptor import StateDescriptor, StateKindOf
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ __all__ = ["pairs_of", "state_of", "table_of"]
 SIDE = "side"
 DAMAGED = "Use an earlier snapshot"
 PICKLED = (StateKindOf.VALUE, StateKindOf.TIMERS)  # by key
+WITH_ARGUMENTS = (StateKindOf.WINDOW, StateKindOf.FUNCTION, StateKindOf.JOIN, StateKindOf.PATTERN, StateKindOf.MERGE)
+VALUE = "value"  # a field beside the bounds of a window
 
 
 class _Rows(NamedTuple):
@@ -63,10 +66,10 @@ def table_of(chunks: Iterable[bytes], descriptor: StateDescriptor, *, trusted: b
         title, values = _values(objects)
         return pa.table([values], [title])
     names, columns, pickled = _rows(chunks, descriptor)
-    if descriptor.kind not in PICKLED:
+    if descriptor.kind not in (*PICKLED, StateKindOf.FUNCTION):
         return pa.table(columns, names)
     objects = _objects(pickled, trusted=trusted)
-    if descriptor.kind is StateKindOf.VALUE:
+    if descriptor.kind is not StateKindOf.TIMERS:
         title, values = _values(objects)
         return pa.table([*columns, values], [*names, title])
     timers = pa.array([sorted(kept.timers) for kept in objects], pa.list_(pa.int64()))
@@ -78,21 +81,28 @@ def pairs_of(chunks: Sequence[bytes], descriptor: StateDescriptor) -> Iterator[t
     """Yield each key with its state, as Python values; the exports are of our own job.
 
     A key of one field is its value, another one a tuple. The state of records and aggregates is a tuple with the names
-    of their fields, that of operators with timers the user's own state.
+    of their fields, that of operators with timers the user's own state, that of windows of functions a dict of what
+    they have accumulated, by start and end.
     """
     keys, is_record = descriptor.key_names, descriptor.kind is StateKindOf.RECORD
     _, columns, pickled = _rows(chunks, descriptor)
     kept = [column for column in descriptor.values if is_record or column[0] not in keys]
     texts = [text for _, text, _ in (*descriptor.keys, *kept)]
     listed = [_python_values(column, text) for column, text in zip(columns, texts, strict=True)]
-    if descriptor.kind in PICKLED:
+    if descriptor.kind in (*PICKLED, StateKindOf.FUNCTION):
         objects = _objects(pickled, trusted=True)
         values = [one.state for one in objects] if descriptor.kind is StateKindOf.TIMERS else objects
     else:
         values = list(map(laid_out("State", kept).tuple_type, *listed[len(keys) :]))
+    windows: dict[Any, dict[Any, Any]] = {}
     for number, value in enumerate(values):
-        key = tuple(column[number] for column in listed[: len(keys)])
-        yield (key[0] if len(key) == 1 else key), value
+        fields = tuple(column[number] for column in listed[: len(keys)])
+        key = fields[0] if len(fields) == 1 else fields
+        if descriptor.kind is StateKindOf.FUNCTION:
+            windows.setdefault(key, {})[listed[-2][number], listed[-1][number]] = value
+        else:
+            yield key, value
+    yield from windows.items()
 
 
 # --- native operators -------------------------------------------------------------------------------------------------
@@ -115,7 +125,7 @@ def state_of(descriptor: StateDescriptor) -> _native.KeyedState:
 
 def _operator(descriptor: StateDescriptor) -> _native.Operator:
     d = descriptor
-    if not d.arguments and d.kind in (StateKindOf.JOIN, StateKindOf.PATTERN, StateKindOf.MERGE):
+    if not d.arguments and d.kind in WITH_ARGUMENTS:
         raise StateError(
             "its snapshot is of an earlier version, which didn't save how to show this state",
             hint="Restore it with a job, and read a snapshot of that job",
@@ -126,12 +136,13 @@ def _operator(descriptor: StateDescriptor) -> _native.Operator:
             schemas = native_schema(d.left_schema), native_schema(d.value_schema)
             return _native.Operator.aggregate("state", *schemas, d.key_names, list(d.aggregates), "final", d.ttl)
         case StateKindOf.WINDOW:
-            assert d.window is not None
-            window = d.window._replace(rest=not d.ttl[0])  # also incomplete windows by count
-            takes, gives = native_schema(d.left_schema), native_schema(d.value_schema)
-            return _native.Operator.window(
-                "state", takes, gives, d.key_names, *window[:7], window.times, list(d.aggregates), ttl=d.ttl
-            )
+            described = "state", native_schema(d.left_schema), native_schema(d.value_schema), d.key_names
+            options = {**d.arguments, "ttl": d.ttl, "rest": not d.ttl[0]}  # also incomplete windows by count
+            return native_windows(described, options, aggregates=list(d.aggregates))
+        case StateKindOf.FUNCTION:
+            gives = _with_value(d)
+            described = "state", native_schema(d.left_schema), native_schema(gives), d.key_names
+            return native_windows(described, d.arguments, function=state_reader(d.left_schema, gives, d.value_schema))
         case StateKindOf.JOIN:
             output = laid_out("Output", [(name, text, True) for name, text, _ in d.takes])
             arguments = {**d.arguments, "right_fields": []}
@@ -171,6 +182,10 @@ def _rows(chunks: Iterable[bytes], descriptor: StateDescriptor) -> _Rows:
     if d.kind in (StateKindOf.AGGREGATE, StateKindOf.WINDOW):
         results = _results(chunks, d)
         return _Rows(results.column_names, results.columns, [])
+    if d.kind is StateKindOf.FUNCTION:
+        results = _results(chunks, d)
+        *columns, values = results.columns
+        return _Rows(results.column_names[:-1], columns, values.to_pylist())
     state = state_of(d)
     _import(state, chunks)
     texts = [text for _, text, _ in d.values]
@@ -223,7 +238,14 @@ def _results(chunks: Iterable[bytes], descriptor: StateDescriptor) -> pa.Table:
     feeder = _native.ArrowFeeder(native_schema(descriptor.left_schema))
     feeder.finish()
     source = _native.Operator.arrow_source("nothing", native_schema(descriptor.left_schema), feeder)
-    return _output([source, final], descriptor.value_schema)
+    return _output([source, final], _with_value(descriptor))
+
+
+def _with_value(descriptor: StateDescriptor) -> Schema:
+    """Return the schema of what the reading operator emits."""
+    if descriptor.kind is not StateKindOf.FUNCTION:
+        return descriptor.value_schema
+    return laid_out("State", [*descriptor.values, (VALUE, "z", False)])
 
 
 def _output(operators: Sequence[_native.Operator], schema: Schema) -> pa.Table:

@@ -17,7 +17,6 @@ import pytest
 import rayelastic as rel
 from rayelastic import testing
 from rayelastic.errors import GraphError
-from rayelastic.graph.operators.aligned import Days
 from tests.raising import raises
 
 pytestmark = pytest.mark.edges
@@ -292,13 +291,3 @@ def test_what_cannot_be_is_told_where_it_was_declared(where: Any, code: str) -> 
     timed = topology.source(rel.rows([(1,)], {"at": int}), name="rows").event_time("at", name="time")
     with raises(GraphError, code):
         timed.window(**where)
-
-
-def test_what_is_counted_in_days_goes_up_with_time() -> None:
-    for zone in PLACES:
-        days = Days(zone, 1000)
-        for at in instants(zone):
-            here, later = days.counted(at * 1000), days.counted(at * 1000 + 899_999)
-            assert here <= later <= here + 86_400_000
-            day = here // days.ticks
-            assert days.time(day * days.ticks) <= at * 1000 < days.time((day + 1) * days.ticks)

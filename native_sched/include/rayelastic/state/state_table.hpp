@@ -45,6 +45,9 @@ class StateTable {
   // operator runs.
   [[nodiscard]] virtual bool exports_aside() const noexcept { return false; }
 
+  // Whether exports hold objects of another language, which are only ever to be imported from who is trusted.
+  [[nodiscard]] virtual bool holds_objects() const noexcept { return false; }
+
   // --- the operator
   // Records that it may take at once now: a copy that is being read makes keys dear that it comes to first.
   [[nodiscard]] virtual std::size_t longest_run() const noexcept { return kUnbounded; }

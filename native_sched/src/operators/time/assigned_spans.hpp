@@ -10,14 +10,10 @@
 
 #include "rayelastic/operator/operator.hpp"
 #include "rayelastic/operator/recovery.hpp"
+#include "rayelastic/operators/time/window_function.hpp"
 #include "record/time_field.hpp"
 
 namespace rayelastic {
-
-struct Span {
-  std::int64_t start;
-  std::int64_t end;
-};
 
 class AssignedSpans final : public rel_context {
  public:

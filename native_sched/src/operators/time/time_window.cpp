@@ -26,7 +26,7 @@ class TimeWindow final : public TimedWindow {
  public:
   TimeWindow(const WindowPorts& ports, const std::vector<std::string>& keys, const WindowOptions& options,
              const std::vector<Aggregate>& aggregates)
-      : TimedWindow(ports, keys, options, aggregates), times(options.times), size(options.size), slide(options.slide) {}
+      : TimedWindow(ports, keys, options, aggregates) {}
   ~TimeWindow() override { Slot::drop_all(core.table()); }
   TimeWindow(const TimeWindow&) = delete;
   TimeWindow& operator=(const TimeWindow&) = delete;
@@ -58,7 +58,7 @@ class TimeWindow final : public TimedWindow {
  private:
   using Slot = OwnedInSlot<TimeKey>;
 
-  [[nodiscard]] std::int64_t time_of(const std::byte* record) const noexcept { return times.counted(time.of(record)); }
+  [[nodiscard]] std::int64_t time_of(const std::byte* record) const noexcept { return times.counted(time->of(record)); }
 
   // The end of the first window that ends after `at`, and of the last that starts at `at` or before.
   [[nodiscard]] std::int64_t first_end_after(std::int64_t at) const noexcept {
@@ -158,18 +158,14 @@ class TimeWindow final : public TimedWindow {
 
   [[nodiscard]] Outcome advance(std::int64_t watermark, OutputWriter& writer) override {
     reached = std::max(reached, times.counted(std::clamp(watermark, kFirstTime, kLatestTime) + 1));
-    Outcome outcome = Outcome::Ok;
-    (void)due.take(watermark == kEndOfTime ? kEndOfTime - 1 : reached, [&](std::int64_t end, void* slot) {
-      outcome = give(slot, end, writer);
-      return outcome == Outcome::Ok;
-    });
-    return outcome;
+    return take_due(watermark == kEndOfTime ? kEndOfTime - 1 : reached,
+                    [&](std::int64_t end, void* slot) { return give(slot, end, writer); });
   }
 
   // --- TimedState: per key how many panes (4), and of each its number (8) and state; when the key is due follows
   [[nodiscard]] std::uint64_t form() const noexcept override {
     return form_of(WindowKind::Time, static_cast<std::uint64_t>(size), static_cast<std::uint64_t>(slide),
-                   core.layout() ^ time.form() ^ static_cast<std::uint64_t>(lateness) ^ times.form());
+                   core.layout() ^ time->form() ^ static_cast<std::uint64_t>(lateness) ^ times.form());
   }
   [[nodiscard]] std::size_t kept_bytes() const noexcept override { return core.bytes() + TimedState::size() * sizeof(TimeKey); }
 
@@ -220,9 +216,6 @@ class TimeWindow final : public TimedWindow {
     return -1;
   }
 
-  const WindowTimes times;
-  const std::int64_t size;
-  const std::int64_t slide;
   const std::int64_t pane = std::gcd(size, slide);
 };
 

@@ -10,17 +10,21 @@ namespace rayelastic {
 std::shared_ptr<Operator> make_window(std::string name, std::shared_ptr<const Schema> input, std::shared_ptr<const Schema> output,
                                       const std::vector<std::string>& keys, const WindowOptions& options,
                                       const std::vector<Aggregate>& aggregates) try {
-  constexpr MakeWindow* kKinds[] = {make_count_window, make_time_window, make_session_window, make_assigned_window};  // by WindowKind
+  constexpr MakeWindow* kKinds[] = {make_count_window, make_time_window, make_span_window, make_span_window, make_span_window};  // by WindowKind
   if (options.size < 1 || options.size > kLongestSpan || options.slide < 1 || options.slide > kLongestSpan)
     throw std::invalid_argument("a window's size and slide have to be at least 1, and not too long");
   const WindowPorts ports{name, std::move(input), std::move(output)};
-  std::shared_ptr<Operator> window = kKinds[static_cast<std::size_t>(options.kind)](ports, keys, options, aggregates);
+  const bool is_aggregated = options.function == nullptr;
+  if (is_aggregated ? options.kind == WindowKind::Batch || options.now || options.every > 0 || options.update : options.kind == WindowKind::Count)
+    throw std::invalid_argument("a function is of batches, windows by the clock and early results, and of no windows by count");
+  MakeWindow* const make = is_aggregated ? kKinds[static_cast<std::size_t>(options.kind)] : make_span_window;
+  std::shared_ptr<Operator> window = make(ports, keys, options, aggregates);
   options.times.check(options.size, options.slide);
   if (options.ttl.ticks != 0 && (options.kind != WindowKind::Count || options.rest))
     throw std::invalid_argument("a time to live is of windows by count that emit no rest");
   if (options.lateness < 0 || options.lateness > kLongestSpan || (options.lateness > 0 && options.kind == WindowKind::Count))
     throw std::invalid_argument("lateness is of windows by time, and not too long");
-  if (options.kind != WindowKind::Count) {
+  if (options.kind != WindowKind::Count && is_aggregated) {
     for (std::size_t i = keys.size(); i < keys.size() + 2; ++i) {
       if (ports.output->fields()[i].type != ports.input->find(options.time)->type)
         throw std::invalid_argument("start and end have to be of the type of field '" + options.time + "'");

@@ -15,9 +15,8 @@ from rayelastic.graph.operators.aggregates import Emit, check_updates
 from rayelastic.graph.operators.aggregation import Aggregation
 from rayelastic.graph.operators.functions import function_operator
 from rayelastic.graph.operators.gathering.declared import When, checked, declared, shown_of, window_schema
-from rayelastic.graph.operators.gathering.gathered import Bounds, Shown
-from rayelastic.graph.operators.gathering.programs import Early
 from rayelastic.graph.operators.processes import KeyedProcess, instance_of
+from rayelastic.graph.operators.window_function import Bounds, Early, Shown
 from rayelastic.graph.operators.windows import Window, Windowing, WindowKind, compiled_assigner
 from rayelastic.graph.records.mutable_state import MutableState
 from rayelastic.graph.records.schema import Schema, laid_out
@@ -249,7 +248,7 @@ def _code(up: Upstream, request: AggregateRequest, lane: object, refusal: str) -
 
 def _not_native(window: Window, when: When, instance: object) -> str:
     if not window.is_native:
-        return f"{window} are gathered in Python"
+        return f"{window} are accumulated in Python"
     if when.every is not None or when.until is not None or when.emit not in (Emit.FINAL, Emit.FINAL.value):
         return "Python computes early results"
     return "" if hasattr(instance, "merge") else _NO_MERGE

@@ -5,22 +5,20 @@ Knows no threads, PEs, clocks or native code.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from rayelastic.errors import ErrorCode, GraphError, LaneError
 from rayelastic.graph.operators.aggregates import Emit
 from rayelastic.graph.operators.gathering.folds import check_together
-from rayelastic.graph.operators.gathering.gathered import Collected, Each, Folded, Gathered, Reduced, Shown, Top
-from rayelastic.graph.operators.gathering.programs import Batches, Early, Sessions, TimeWindows
-from rayelastic.graph.operators.processes import KeyedProcess
-from rayelastic.graph.operators.windows import BOUNDS, CORRECTED, Window, WindowKind
+from rayelastic.graph.operators.gathering.gathered import Collected, Each, Folded, Reduced, Top
+from rayelastic.graph.operators.window_function import Early, Gathered, Shown, WindowFunction
+from rayelastic.graph.operators.windows import BOUNDS, CORRECTED, Window, Windowing, WindowKind
 from rayelastic.graph.records.schema import Schema, laid_out
 from rayelastic.graph.records.shown import conflict, invalid, shown
 from rayelastic.graph.records.time_info import Seconds
-from rayelastic.graph.records.time_values import CLOCK, TimeValues
+from rayelastic.graph.records.time_values import CLOCK
 from rayelastic.graph.spec.concurrency import is_async
 from rayelastic.graph.spec.declaration import NewOperator, binds
 from rayelastic.graph.spec.location import caller_location
@@ -183,7 +181,7 @@ def declared(
     bounded: bool = True,
     rejected: LaneError | None = None,
 ) -> OperatorSpec:
-    """Make the operator that collects the tuples of windows and emits their results.
+    """Make the operator that accumulates the tuples of windows in Python.
 
     Args:
         up: Its input.
@@ -195,32 +193,20 @@ def declared(
         bounded: Whether results have the bounds of the window.
         rejected: Why it isn't compiled, if that was tried.
     """
-    times = TimeValues.of(window.time, up.schema)
-    instance: Any
-    if window.kind is WindowKind.SESSION:
-        instance = Sessions(window, times, gathered, early, partial(_gap, window, times))
-    else:
-        instance = (Batches if window.kind is WindowKind.BATCH else TimeWindows)(window, times, gathered, early)
     late = (OutputPort(LATE, up.schema, optional=True),) if window.time is not None else ()
-    what = f"{type(gathered).__name__.lower()} in Python, of {window}"
-    body = KeyedProcess(
-        instance,
-        dict,
-        up.schema,
-        up.keys,
-        window.time,
-        why="" if rejected is None else rejected.problem,
-        refusal=None if rejected is None else rejected.details or None,
-        what=what,
-        output_time=window.output_time if bounded else None,
-        lateness=window.lateness,
+    moment = laid_out(
+        "Moment", _moment(up, window, [bound if bound not in up.keys else f"window_{bound}" for bound in BOUNDS])
     )
+    why, refusal = ("", None) if rejected is None else (rejected.problem, rejected.details or None)
+    function = WindowFunction(gathered, early, up.schema, moment, bounded, why, refusal)
     outputs = (OutputPort(OUT, results), *late)
-    return up.operator(name, body, caller_location(), outputs, keys=up.keys)
+    return up.operator(name, Windowing(window, (), function=function), caller_location(), outputs, keys=up.keys)
 
 
-def _gap(window: Window, times: TimeValues, t: Any) -> int:
-    return window.size if window.gap is None else times.span(window.gap(t))
+def _moment(up: Upstream, window: Window, bounds: Sequence[str]) -> list[tuple[str, str, bool]]:
+    keys = [up.schema.field(key) for key in up.keys]
+    form = "g" if window.time is None else up.schema.field(window.time.field).format
+    return [*((key.name, key.format, key.nullable) for key in keys), *((bound, form, False) for bound in bounds)]
 
 
 def _others(up: Upstream) -> tuple[int, ...]:
@@ -237,10 +223,7 @@ def window_schema(
     up: Upstream, window: Window, name: str, shown_too: Shown, columns: list[tuple[str, str, bool]]
 ) -> Schema:
     """Lay out results: the keys, the bounds of the window, the fields about it, then the columns."""
-    keys = [up.schema.field(key) for key in up.keys]
-    form = "g" if window.time is None else up.schema.field(window.time.field).format
-    before = [(key.name, key.format, key.nullable) for key in keys]
-    before += [(bound, form, False) for bound in BOUNDS]
+    before = _moment(up, window, BOUNDS)
     before += [(flag, "b", False) for flag in shown_too.flags]
     taken = {field for field, _, _ in before}
     twice = next((field for field, _, _ in columns if field in taken), None)

@@ -9,55 +9,12 @@ import copy
 import heapq
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
+from rayelastic.graph.operators.window_function import Bounds, Shown
 from rayelastic.graph.records.schema import Schema
 
-__all__ = ["Bounds", "Collected", "Each", "Folded", "Gathered", "Reduced", "Shown", "Top"]
-
-
-class Bounds(NamedTuple):
-    """When a window begins and ends, represented as the times of its stream; the end is exclusive.
-
-    `final` is False for an early result. `corrected` is True for a result that replaces an earlier one after a late
-    tuple. It is False for the first result, even if that is late.
-    """
-
-    start: Any
-    end: Any
-    final: bool = True
-    corrected: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """The fields that a result has about its window, besides its bounds: `final`, `corrected`, both or none."""
-
-    flags: tuple[str, ...] = ()
-
-    def of(self, bounds: Bounds) -> tuple[Any, ...]:
-        """Return the values of these fields."""
-        return (bounds.start, bounds.end, *(getattr(bounds, flag) for flag in self.flags))
-
-
-class Gathered(Protocol):
-    """How a window accumulates tuples. The accumulated values pickle."""
-
-    def new(self) -> Any:
-        """Return the value before the first tuple."""
-        ...
-
-    def add(self, gathered: Any, t: Any) -> Any:
-        """Return the value with another tuple; it may be the same object."""
-        ...
-
-    def asked(self, gathered: Any, t: Any) -> Any:
-        """Return the argument of `until`, after a tuple."""
-        ...
-
-    def given(self, key: tuple[Any, ...], bounds: Bounds, gathered: Any) -> Iterable[Any]:
-        """Return the tuples to emit."""
-        ...
+__all__ = ["Collected", "Each", "Folded", "Reduced", "Top"]
 
 
 class _Kept:
