@@ -15,7 +15,8 @@ import pytest
 import rayelastic as rel
 from rayelastic.errors import PELostError, StateError, UnavailableError
 from rayelastic.job.control import saved
-from rayelastic.runtime.snapshot import Snapshot, SnapshotFolder
+from rayelastic.runtime.checkpoint.files import SnapshotFolder
+from rayelastic.runtime.values.snapshot import Snapshot
 from tests.raising import raises
 
 pytestmark = pytest.mark.edges

@@ -25,7 +25,7 @@ STATE_CHANNEL = "state"
 
 
 class StateExchange:
-    """The keyed state of one PE, whose operators have been built.
+    """Sends keyed state of one PE, whose operators have been built, and receives that of others.
 
     Args:
         spec: The PE.
@@ -38,7 +38,7 @@ class StateExchange:
     ) -> None:
         self._spec = spec
         self._dial = dial
-        self._stores = stores
+        self.stores = stores
 
     def send(
         self, operators: Sequence[str], ranges: Ranges, to_pe: str, address: PortAddress, epoch: int
@@ -58,9 +58,9 @@ class StateExchange:
         Raises:
             LinkError: It is lost, or rejects the state.
         """
-        kept = [operator for operator in operators if operator in self._stores]
+        known = [operator for operator in operators if operator in self.stores]
         connection = self._dial(STATE_CHANNEL, to_pe, address, epoch)
-        return send_state(connection, self._key(self._spec.pe, to_pe, epoch), self._stores, kept, ranges)
+        return send_state(connection, self._key(self._spec.pe, to_pe, epoch), self.stores, known, ranges)
 
     def arrives(self, connection: socket.socket, hello: Hello) -> bool:
         """Accept a connection that brings keys, in a thread of its own; return whether it is one."""
@@ -73,23 +73,9 @@ class StateExchange:
         """Receive the state of keys; the end of the connection reports any failure to the sender."""
         key = self._key(hello.sender, self._spec.pe, hello.epoch)
         try:
-            receive_state(connection, key, self._stores)
+            receive_state(connection, key, self.stores)
         except (RayelasticError, ValueError, TimeoutError, KeyError) as error:
             _log.warning("'%s' couldn't take state from '%s': %s", self._spec.pe, hello.sender, error)
-
-    def drop(self, operators: Sequence[str], ranges: Ranges) -> int:
-        """Drop the state of some keys; return how many there were."""
-        return sum(self._stores.drop(operator, ranges) for operator in operators if operator in self._stores)
-
-    def size(self, operators: Sequence[str]) -> tuple[int, int]:
-        """Return how many keys some operators have, and bytes."""
-        return self._stores.size([operator for operator in operators if operator in self._stores])
-
-    def look(self, operator: str, ranges: Ranges, most: int) -> list[bytes]:
-        """Export some keys while the operator runs; see StateStores.look."""
-        if operator not in self._stores:
-            return []
-        return self._stores.look(operator, ranges, most)
 
     def _key(self, sender: str, receiver: str, epoch: int) -> bytes:
         return derive_secret(self._spec.secret, f"{STATE_CHANNEL}:{sender}>{receiver}@{epoch}")

@@ -101,6 +101,8 @@ class StateStores:
         Raises:
             StateError: The counted keys don't fit into its state.
         """
+        if operator not in self._stores:
+            return []
         state, pause = self._stores[operator]
         if pause is not None:
             try:
@@ -152,6 +154,8 @@ class StateStores:
 
     def drop(self, operator: str, ranges: Ranges) -> int:
         """Drop the keys in some hash ranges; return how many there were."""
+        if operator not in self._stores:
+            return 0
         given, keys = self._given.pop(operator, (None, None))
         if keys is None or given != ranges:
             keys = self._selected(operator, ranges)
@@ -184,8 +188,8 @@ class StateStores:
         time.sleep(REST * (time.monotonic() - began))
 
     def size(self, operators: Sequence[str]) -> tuple[int, int]:
-        """Return the keys and the bytes of some operators."""
-        states = [self._stores[operator][0] for operator in operators]
+        """Return the keys and the bytes of some operators; of those without state here 0."""
+        states = [self._stores[operator][0] for operator in operators if operator in self._stores]
         return sum(state.size for state in states), sum(state.used_bytes for state in states)
 
 

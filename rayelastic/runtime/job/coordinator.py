@@ -12,15 +12,20 @@ import logging
 import threading
 import time
 from contextlib import suppress
+from dataclasses import replace
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from rayelastic.connectors.files.locations import shown_location
-from rayelastic.errors import ErrorCode, JobExistsError, PELostError, RayelasticError, code_of
+from rayelastic.errors import ErrorCode, JobExistsError, PELostError, RayelasticError, StateError, code_of
 from rayelastic.plan.explain import describe
-from rayelastic.runtime.checkpoint.outages import without_checkpoints
-from rayelastic.runtime.checkpoint.savepoint import Epochs, take_savepoint
-from rayelastic.runtime.checkpoint.saving import check_savable, end_stop, save_job
+from rayelastic.runtime.checkpoint.location import highest_id
+from rayelastic.runtime.checkpoint.protocol import Kind
+from rayelastic.runtime.checkpoint.take import Taker
 from rayelastic.runtime.fed_sources import FedSources
+from rayelastic.runtime.job.checkpoints import JobCheckpoints, settings_of
+from rayelastic.runtime.job.completion import Completion
+from rayelastic.runtime.job.context import JobContext
 from rayelastic.runtime.job.job_cluster import CALL_TIMEOUT, JobCluster
 from rayelastic.runtime.job.kept_results import decoded, encoded
 from rayelastic.runtime.job.levels.budget_loop import budget_loop
@@ -30,10 +35,9 @@ from rayelastic.runtime.job.plan_in_force import PlanInForce
 from rayelastic.runtime.job.recovery import Recovery
 from rayelastic.runtime.job.region_level import region_level
 from rayelastic.runtime.job.rescaling import Rescaling
-from rayelastic.runtime.job.safety import Safety, settings_of
 from rayelastic.runtime.job.telemetry import JobTelemetry
 from rayelastic.runtime.job.watchers import Watchers
-from rayelastic.runtime.rescale.change_journal import ChangeJournal
+from rayelastic.runtime.journal import ChangeJournal
 from rayelastic.runtime.rescale.changing import PlanChanges
 from rayelastic.runtime.state.queries import READ_TIMEOUT, check_readable, read_state
 from rayelastic.runtime.values.failure import Failure
@@ -50,12 +54,16 @@ if TYPE_CHECKING:
     from rayelastic.runtime.element.api import ElementApi
     from rayelastic.runtime.element.host import PEHandle, PEHost
     from rayelastic.runtime.ingest.feed import Secured
-    from rayelastic.runtime.snapshot import Snapshot
     from rayelastic.runtime.state.descriptor import StateDescriptor
     from rayelastic.runtime.values.adaptation import Adaptation
+    from rayelastic.runtime.values.checkpoint_record import CheckpointRecord
     from rayelastic.runtime.values.region_adaptation import RegionAdaptation
+    from rayelastic.runtime.values.snapshot import Snapshot
     from rayelastic.runtime.values.specs import IngestAddress, JobSpec
 
+CHECKPOINTS_WAIT = (
+    "Without checkpoints a job can't wait for it: pass JobConfig(checkpoint=rel.Checkpoint('/mnt/checkpoints'))"
+)
 END_TIMEOUT = 10.0  # seconds for all elements to end, each of which has three to close
 
 
@@ -95,16 +103,21 @@ class Coordinator:
         self._rescaling = Rescaling(
             job, self._cluster, host, self._journal, self._life, self._plan, self._telemetry.regions, clock, self._lose
         )
-        self._epochs = Epochs(job, settings, self._journal)
-        self._safety = None
+        self._highest_id = highest_id(job, settings, self._journal)
+        self._ids = count(self._highest_id + 1)  # of checkpoints and savepoints
+        self._taker, self._keep = Taker(job, self._journal), settings.keep if settings is not None else 0
+        self._checkpoints = self._recovery = None
         if settings is not None:
-            parts = (job, settings, host, self._journal, self._cluster, self._life, self._plan, self._telemetry)
-            self._safety = Safety(*parts, self._rescaling, Recovery(*parts, self._rescaling, clock), self._epochs)
+            parts = (host, self._journal, self._cluster, self._life, self._plan, self._telemetry, self._rescaling)
+            context = JobContext(job, settings, *parts)
+            self._recovery = Recovery(context, clock)
+            self._checkpoints = JobCheckpoints(context, self._taker, self._ids, self._recovery)
+            self._life.completes = Completion(context, self._checkpoints.loop.take, self._recovery.lose).begin
         self._fed = FedSources(
             job.operators.values(),
             self._hosting,
             self._life.status,
-            self._safety.ask if self._safety is not None else None,
+            self._checkpoints.loop.ask if self._checkpoints is not None else None,
             self._life.fail,
         )
         self._changes = PlanChanges(
@@ -113,7 +126,7 @@ class Coordinator:
             self._journal,
             self._cluster.elastic,
             self._rescaling.change,
-            self._safety.change if self._safety is not None else None,
+            self._checkpoints.change if self._checkpoints is not None else None,
             lambda: self._life.checkpoints.problem,
         )
         regions = region_level(
@@ -172,7 +185,7 @@ class Coordinator:
                     self._lose(self._plan.loss(f"PE {pe} was lost while nobody watched", pe))
                     return
             self._rescaling.take_over()
-            end_stop(self._job.name, self._journal, list(self._cluster.handles.values()), self._epochs.before)
+            self._taker.take_over(list(self._cluster.handles.values()), self._highest_id)
         except (RayelasticError, TimeoutError) as error:
             self._runs()
             self._lose(self._plan.loss(f"its coordinator died, and the next one can't go on: {error}"))
@@ -220,9 +233,9 @@ class Coordinator:
         Raises:
             StateError: It can't be saved; the message names the operator.
         """
-        check_savable(self._job, self._life.state)
+        self._check_runs()
         with self._rescaling.standing_still(), self._fed.saved():
-            save_job(self._job, self._plan.now, self._cluster.handles, snapshot, self._epochs.next(), self._journal)
+            self._take(Kind.STOP, snapshot)
         return self.status()
 
     def snapshot(self, snapshot: Snapshot) -> JobStatus:
@@ -231,13 +244,12 @@ class Coordinator:
         Raises:
             StateError: It can't be saved; the message names the operator.
         """
-        check_savable(self._job, self._life.state)
+        self._check_runs()
         with self._rescaling.standing_still():
-            check_savable(self._job, self._life.state)
-            epoch, plan = self._epochs.next(), self._plan.placed(self._life.elements())
-            handles, show = self._cluster.handles, self._safety is None
-            taken = take_savepoint(self._job, plan, handles, snapshot, epoch, self._journal, show=show)
-            self._life.saved(taken.record(self._life.seconds, shown_location(str(snapshot.location))))
+            self._check_runs()
+            record = self._take(Kind.SAVEPOINT, snapshot)
+            place = shown_location(str(snapshot.location))
+            self._life.saved(replace(record, at=self._life.seconds, place=place))
         return self.status()
 
     def close(self) -> None:
@@ -245,8 +257,8 @@ class Coordinator:
         self._life.end(State.CANCELLED)
         self._loops.stop()
         self._watchers.join()
-        if self._safety is not None:
-            self._safety.close()
+        if self._checkpoints is not None:
+            self._checkpoints.close()
         self._journal.close()
 
     # --- changes of its plan ----------------------------------------------------------------------------------------
@@ -352,6 +364,15 @@ class Coordinator:
         with suppress(PELostError, TimeoutError):  # its watcher reports a loss
             handle.within(CALL_TIMEOUT).pause_levels(self._journal.paused)
 
+    def _check_runs(self) -> None:
+        if (state := self._life.state) is not State.RUNNING:
+            message = f"job '{self._job.name}' is {state.value}: nothing to save"
+            raise StateError(message, code=ErrorCode.JOB_NOT_RUNNING)
+
+    def _take(self, kind: Kind, snapshot: Snapshot) -> CheckpointRecord:
+        plan, handles = self._plan.placed(self._life.elements()), self._cluster.handles
+        return self._taker.take(kind, plan, handles, snapshot, next(self._ids), self._keep)
+
     def _hosting(self, operator: str) -> ElementApi:
         pe = self._plan.now.pe_of(operator)
         if (handle := self._cluster.handles.get(pe)) is None:
@@ -371,18 +392,23 @@ class Coordinator:
         self._loops.pause(self._journal.paused)
         self._loops.start()
         self._life.runs(self._journal.began)
-        if self._safety is not None:
-            self._safety.start()
+        if self._checkpoints is not None:
+            self._checkpoints.start()
 
     def _lose(self, failure: Failure) -> None:
         """Make the job recover from its last checkpoint, or fail if it has none."""
-        fail_or_recover = self._life.fail if self._safety is None else self._safety.lose
-        fail_or_recover(failure if self._safety is not None else without_checkpoints(failure))
+        if self._recovery is not None:
+            self._recovery.lose(failure)
+            return
+        hint = (
+            "Without checkpoints a job can't wait for it: pass JobConfig(checkpoint=rel.Checkpoint('/mnt/checkpoints'))"
+        )
+        self._life.fail(replace(failure, reason=f"{failure.reason}. {hint}") if failure.outage else failure)
 
     def _ending(self, state: State, failure: Failure | None) -> None:
         """Record that the job is over, and end every PE."""
-        if self._safety is not None:
-            self._safety.halt()
+        if self._checkpoints is not None:
+            self._checkpoints.halt()
         self._loops.halt()
         reason, operator, code = (failure.reason, failure.operator, failure.code) if failure else ("", None, None)
         try:
@@ -394,7 +420,7 @@ class Coordinator:
             tell("end not noted", job=self._job.name, level=logging.WARNING, reason=f"{error}")
         said: dict[str, Any] = {"state": state.value, "reason": reason, "operator": operator, "code": code}
         tell("job ended", job=self._job.name, level=logging.ERROR if failure else logging.INFO, **said)
-        if self._safety is not None:
-            self._safety.discard()
+        if self._checkpoints is not None:
+            self._checkpoints.discard()
         self._cluster.kill()
         self._host.close()
