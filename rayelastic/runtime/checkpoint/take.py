@@ -64,8 +64,8 @@ class Taker:
             running: The running elements, by id.
             snapshot: The destination.
             checkpoint: Its id, higher than all before.
-            keep: The number of complete checkpoints to keep; 0: the job takes none, so that no recovery can roll back
-                what sinks prepared for a savepoint, and they show it at once.
+            keep: The number of complete checkpoints to keep. 0: the job takes none, and no recovery can roll back
+                what sinks prepared for a savepoint. So they show it at once.
 
         Returns:
             Its record, without the time since the job's start.

@@ -13,8 +13,7 @@ from rayelastic import _native
 from rayelastic.runtime.checkpoint.element import operators_with_state
 from rayelastic.runtime.element.ending import end_scheduler
 from rayelastic.runtime.element.sampling import ElementSampling
-from rayelastic.runtime.element.state_exchange import StateExchange
-from rayelastic.runtime.element.state_transfer import PAUSE_TIMEOUT, StateStores
+from rayelastic.runtime.element.state_transfer import PAUSE_TIMEOUT, StateExchange, StateStores
 from rayelastic.runtime.element.wiring import (
     connect_links,
     connect_operators,
