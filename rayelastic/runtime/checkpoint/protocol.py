@@ -15,6 +15,7 @@ from rayelastic.plan.config import Regions
 
 if TYPE_CHECKING:
     from rayelastic.graph.spec.operator_spec import OperatorSpec
+    from rayelastic.plan.settings.checkpoint import Checkpoint
     from rayelastic.runtime.values.checkpoint_record import CheckpointCounters
     from rayelastic.runtime.values.specs import JobSpec
 
@@ -57,10 +58,10 @@ class Schedule:
     """How often checkpoints are taken.
 
     Args:
-        every: Seconds between two.
+        settings: The settings of the job's checkpoints.
     """
 
-    every: float
+    settings: Checkpoint
 
     def wait(self, counters: CheckpointCounters, failed: int, *, asked: bool = False) -> float:
         """Return the seconds until the next one is due.
@@ -71,11 +72,11 @@ class Schedule:
             asked: Whether it is requested by a source that waits meanwhile.
         """
         if asked:
-            backoff = min(FIRST, self.every) * min(MOST_BACKOFF, (1 << failed) - 1)
+            backoff = min(FIRST, self.settings.every) * min(MOST_BACKOFF, (1 << failed) - 1)
             return min(LONGEST_WAIT, max(backoff, ASKED_SHARE * counters.paused))
         if not counters.taken and not failed:
-            return min(FIRST, self.every)
-        backoff = self.every * min(MOST_BACKOFF, 1 << failed)
+            return min(FIRST, self.settings.every)
+        backoff = self.settings.every * min(MOST_BACKOFF, 1 << failed)
         return min(LONGEST_WAIT, max(backoff, STANDSTILL_SHARE * counters.paused))
 
 

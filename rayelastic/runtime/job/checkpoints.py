@@ -74,7 +74,7 @@ class JobCheckpoints:
             self._claim = Claim(self._root, job.name, job.job_id, resumes=context.journal.incarnation > 1)
         again = tuple(spec.name for spec in job.operators.values() if is_called_again(spec))
         life.checkpoints = replace(life.checkpoints, called_again=again)
-        self.loop = CheckpointLoop(job.name, Schedule(settings.every), self._take, life)
+        self.loop = CheckpointLoop(job.name, Schedule(settings), self._take, life)
 
     def start(self) -> None:
         """Begin to take checkpoints; log if all sources are held for each one, and why."""

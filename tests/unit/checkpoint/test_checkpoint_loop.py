@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+import rayelastic as rel
 from rayelastic.errors import StateError
 from rayelastic.runtime.checkpoint.loop import CheckpointLoop
 from rayelastic.runtime.checkpoint.protocol import Schedule
 from rayelastic.runtime.values.checkpoint_record import CheckpointCounters, CheckpointRecord
 from rayelastic.runtime.values.status import State
 
-SCHEDULE = Schedule(2.0)
+SCHEDULE = Schedule(rel.Checkpoint(every=2.0))
 
 
 class Taking:
