@@ -279,7 +279,7 @@ class ChangeJournal:
         """Return all that matters while no change is open."""
         entry: dict[str, Any] = {"plan": plan.to_dict(), "incarnation": self.incarnation}
         if checkpoints:
-            entry["checkpoints"] = [[one.checkpoint, one.location] for one in checkpoints]
+            entry["checkpoints"] = [[saved.checkpoint, saved.location] for saved in checkpoints]
         if self.began is not None:
             entry["began"] = self.began
         if self.left:
@@ -317,7 +317,7 @@ class ChangeJournal:
                 self.left = tuple(entry.get("left", ()))
                 self.paused = entry.get("paused", False)
                 self.secret, self.renewing = bytes.fromhex(entry.get("secret", "")), False
-                self.checkpoints = tuple(SavedAt(*one) for one in entry.get("checkpoints", ()))
+                self.checkpoints = tuple(SavedAt(*saved) for saved in entry.get("checkpoints", ()))
                 self.incarnation = max(self.incarnation, entry["incarnation"])
             case "left":
                 self.left = tuple(entry["nodes"])

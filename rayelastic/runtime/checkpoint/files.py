@@ -136,7 +136,7 @@ class SnapshotFolder:
         """Make the folder, if it doesn't exist; raise StateError if it isn't writable."""
         try:
             if self._local:
-                for above in filter(lambda one: not one.exists(), reversed(Path(self._folder).parents)):
+                for above in filter(lambda parent: not parent.exists(), reversed(Path(self._folder).parents)):
                     above.mkdir(FOLDER_MODE, exist_ok=True)  # `parents=True` would let others read them
                 Path(self._folder).mkdir(FOLDER_MODE, exist_ok=True)
                 self._check_ours()
@@ -168,15 +168,15 @@ class SnapshotFolder:
 
         On a local disk it is one file with two names, elsewhere the store copies it.
         """
-        here, there = f"{self._folder}/{name}", f"{other._folder}/{name}"
+        target, source = f"{self._folder}/{name}", f"{other._folder}/{name}"
         try:
             if self._local and other._local:
-                Path(here).unlink(missing_ok=True)
-                os.link(there, here, follow_symlinks=False)
+                Path(target).unlink(missing_ok=True)
+                os.link(source, target, follow_symlinks=False)
             elif self._local or other._local:
                 return False
             else:
-                self._files.copy_file(there, here)
+                self._files.copy_file(source, target)
         except OSError:
             return False
         return True

@@ -93,7 +93,7 @@ def highest_id(job: JobSpec, settings: Checkpoint | None, journal: ChangeJournal
     Raises:
         StateError: Their location can't be accessed, or written to.
     """
-    highest = max((one.checkpoint for one in journal.checkpoints), default=job.checkpoint)
+    highest = max((saved.checkpoint for saved in journal.checkpoints), default=job.checkpoint)
     if settings is not None and settings.location is not None and not journal.checkpoints:
         # Earlier runs may have left checkpoints there, which would otherwise count as newer ones.
         folder = SnapshotFolder(Snapshot(settings.location))

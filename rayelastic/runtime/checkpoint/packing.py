@@ -51,7 +51,7 @@ def unpacked(data: bytes) -> bytes:
         _, size = HEADER.unpack_from(data)
         if size > MOST_RATIO * len(data):
             raise ValueError(f"{size} bytes in {len(data)}")
-        found: bytes = pa.Codec(CODEC).decompress(memoryview(data)[HEADER.size :], size, asbytes=True)
+        export: bytes = pa.Codec(CODEC).decompress(memoryview(data)[HEADER.size :], size, asbytes=True)
     except (OSError, ValueError, struct.error) as error:
         raise DamagedError(f"a file of state can't be unpacked: {error}", hint="Use an earlier snapshot") from None
-    return found
+    return export

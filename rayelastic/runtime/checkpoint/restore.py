@@ -125,15 +125,15 @@ def _newest_whole(saved: Snapshot, names: Sequence[str], job: str) -> tuple[Snap
     """Return the newest undamaged one of some checkpoints, if there are any; raise the error of the newest."""
     problem: StateError | None = None
     for name in names:
-        one = _numbered(saved, name)
+        candidate = _numbered(saved, name)
         try:
-            manifest = SnapshotFolder(one).manifest()
-            _check_whole(one, manifest)
+            manifest = SnapshotFolder(candidate).manifest()
+            _check_whole(candidate, manifest)
         except DamagedError as error:
             tell("checkpoint left out", job=job, level=logging.WARNING, reason=f"{error}")
             problem = problem or error
         else:
-            return one, manifest
+            return candidate, manifest
     if problem is not None:
         raise problem
     return None
@@ -273,7 +273,7 @@ def _name_hint(name: str, form: str | None, operators: Mapping[str, OperatorSpec
         known: The names in the snapshot.
     """
     others = set(known)
-    same = (one for one in operators.values() if one.automatic and one.name not in others)
-    matching = [one for one in same if (one.state_form == form if form else not one.inputs)]
-    named = ", or ".join(f"the {one.kind} at {one.location}" for one in matching)
+    unknown = (spec for spec in operators.values() if spec.automatic and spec.name not in others)
+    matching = [spec for spec in unknown if (spec.state_form == form if form else not spec.inputs)]
+    named = ", or ".join(f"the {spec.kind} at {spec.location}" for spec in matching)
     return f"Write name={name!r} for {named or 'it'}, or restore Snapshot(..., drop=({name!r},))"

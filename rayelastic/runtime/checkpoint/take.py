@@ -104,9 +104,9 @@ class Taker:
         if kind is Kind.STOP:
             Standstill(self.job.name, handles, STOP_PATIENCE).end(resume=False)
         elif kind is Kind.CHECKPOINT:
-            self.commit(handles.values(), checkpoint, [one.location for one in self.journal.checkpoints])
-            for one in outdated:
-                SnapshotFolder(Snapshot(one.location)).remove()
+            self.commit(handles.values(), checkpoint, [saved.location for saved in self.journal.checkpoints])
+            for saved in outdated:
+                SnapshotFolder(Snapshot(saved.location)).remove()
         elif not keep:
             self.commit(handles.values(), checkpoint)
         return CheckpointRecord.of_parts(checkpoint, time.monotonic() - began, paused, parts)

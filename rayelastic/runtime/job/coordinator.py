@@ -248,8 +248,8 @@ class Coordinator:
         with self._rescaling.standing_still():
             self._check_runs()
             record = self._take(Kind.SAVEPOINT, snapshot)
-            place = shown_location(str(snapshot.location))
-            self._life.saved(replace(record, at=self._life.seconds, place=place))
+            record = replace(record, at=self._life.seconds, place=shown_location(str(snapshot.location)))
+            self._life.checkpoints = self._life.checkpoints.with_record(record)
         return self.status()
 
     def close(self) -> None:

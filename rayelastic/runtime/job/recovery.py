@@ -232,9 +232,10 @@ class Recovery:
         if not self._journal.checkpoints:
             return "No checkpoint was complete: run the job again when it answers"
         if location is None:
-            kept = self._journal.checkpoints[-1].location.rpartition("/")[0]
-            where = f"in {kept}" if len(set(self._context.plan.now.nodes.values())) < 2 else f"in {kept} of each node"
-            return f"The last checkpoint stays {where}: run the job again with restore={kept!r} when it answers"
+            folder = self._journal.checkpoints[-1].location.rpartition("/")[0]
+            of_nodes = "" if len(set(self._context.plan.now.nodes.values())) < 2 else " of each node"
+            then = f"run the job again with restore={folder!r} when it answers"
+            return f"The last checkpoint stays in {folder}{of_nodes}: {then}"
         shown = shown_location(str(location))
         return f'The last checkpoint stays in {shown}: run the job again with restore="latest" when it answers'
 
@@ -288,9 +289,8 @@ class Recovery:
         """
         while self._journal.checkpoints:
             newest = self._journal.checkpoints[-1]
-            saved = Snapshot(newest.location, key=key_of_job(self._job, self._context.settings))
             try:
-                return newest, saved, SnapshotFolder(saved).manifest()
+                return newest, *self._read(newest)
             except StateError as error:
                 if not self._leave_out(newest, error):
                     raise
@@ -304,20 +304,20 @@ class Recovery:
         unreadable = isinstance(error, UnreadableError)
         if (unreadable and self._tries < PATIENT) or len(self._journal.checkpoints) < 2:
             return False
-        if unreadable and not self._is_readable(self._journal.checkpoints[-2]):  # the whole store is unreachable
-            return False
+        if unreadable:
+            try:
+                self._read(self._journal.checkpoints[-2])
+            except StateError:  # the whole store is unreachable
+                return False
         tell(
             "checkpoint damaged", job=self._job.name, level=logging.ERROR, number=damaged.checkpoint, reason=f"{error}"
         )
         self._journal.without(damaged, self._context.plan.now)
         return True
 
-    def _is_readable(self, one: SavedAt) -> bool:
-        try:
-            SnapshotFolder(Snapshot(one.location, key=key_of_job(self._job, self._context.settings))).manifest()
-        except StateError:
-            return False
-        return True
+    def _read(self, saved: SavedAt) -> tuple[Snapshot, Manifest]:
+        snapshot = Snapshot(saved.location, key=key_of_job(self._job, self._context.settings))
+        return snapshot, SnapshotFolder(snapshot).manifest()
 
     def _plan_of(self, manifest: Manifest | None, wanted: ExecPlan | None = None) -> ExecPlan:
         """Return the plan of a checkpoint, or the requested one, in a new epoch, on existing nodes."""
@@ -327,11 +327,9 @@ class Recovery:
             return replace(wanted, epoch=max(epochs) + 1)
         plan = ExecPlan.from_dict(manifest.plan) if manifest is not None else self._job.plan
         alive = {node.name for node in self._context.host.nodes()}
-        nodes = {pe: node for pe, node in self._nodes(plan).items() if node in alive}
+        nodes = {**plan.nodes, **self._context.plan.now.nodes}
+        nodes = {pe: node for pe, node in nodes.items() if pe in plan.pes and node in alive}
         return replace(plan.with_nodes(nodes), epoch=max(epochs) + 1)
-
-    def _nodes(self, plan: ExecPlan) -> dict[str, str]:
-        return {pe: node for pe, node in {**plan.nodes, **self._context.plan.now.nodes}.items() if pe in plan.pes}
 
 
 def _cause(problem: Exception | None, again: Failure | None) -> Failure:

@@ -195,19 +195,17 @@ def descriptor_of(spec: OperatorSpec) -> StateDescriptor | None:
         case Aggregation(own=AggregateCode() as own):
             return StateDescriptor(StateKindOf.RECORD, keys, columns_of(own.state_schema), ttl)
         case Aggregation(partial=False) if spec.output_schema is not None:
-            gives, made = columns_of(spec.output_schema), tuple(native_aggregates(body.aggregates))
+            results, aggregates = columns_of(spec.output_schema), tuple(native_aggregates(body.aggregates))
             taken = {name for _, aggregate in body.aggregates for name in (aggregate.field, aggregate.weight)}
             takes = columns_of(schema, [name for name in schema.names if name in {*taken, *spec.keys, ttl[1]}])
-            return StateDescriptor(StateKindOf.AGGREGATE, keys, gives, ttl, takes, made)
+            return StateDescriptor(StateKindOf.AGGREGATE, keys, results, ttl, takes, aggregates)
         case Windowing(function=WindowFunction(moment=moment)):
-            arguments = window_arguments(body.window)
-            return StateDescriptor(
-                StateKindOf.FUNCTION, keys, columns_of(moment), ttl, columns_of(schema), arguments=arguments
-            )
+            takes, arguments = columns_of(schema), window_arguments(body.window)
+            return StateDescriptor(StateKindOf.FUNCTION, keys, columns_of(moment), ttl, takes, arguments=arguments)
         case Windowing(own=None) if spec.output_schema is not None:
-            made, arguments = tuple(native_aggregates(body.aggregates)), window_arguments(body.window)
-            gives = columns_of(spec.output_schema)
-            return StateDescriptor(StateKindOf.WINDOW, keys, gives, ttl, columns_of(schema), made, arguments=arguments)
+            aggregates, arguments = tuple(native_aggregates(body.aggregates)), window_arguments(body.window)
+            results, takes = columns_of(spec.output_schema), columns_of(schema)
+            return StateDescriptor(StateKindOf.WINDOW, keys, results, ttl, takes, aggregates, arguments=arguments)
         case Join():
             left, right = (columns_of(port.schema) for port in spec.inputs)
             return StateDescriptor(StateKindOf.JOIN, keys, right, ttl, left, arguments=join_arguments(spec))
@@ -232,7 +230,7 @@ def descriptor_of(spec: OperatorSpec) -> StateDescriptor | None:
 def descriptors_of(operators: Iterable[OperatorSpec]) -> dict[str, dict[str, Any]]:
     """Return the descriptors of all operators that have one, for a manifest; not those with sealed objects."""
     known = ((spec.name, descriptor_of(spec)) for spec in operators)
-    return {name: one.to_json() for name, one in known if one is not None and not one.holds_objects}
+    return {name: state.to_json() for name, state in known if state is not None and not state.holds_objects}
 
 
 def required(descriptor: StateDescriptor | None, operator: str, form: str | None) -> StateDescriptor:

@@ -79,8 +79,8 @@ def table_of(chunks: Iterable[bytes], descriptor: StateDescriptor, *, trusted: b
     if descriptor.kind is not StateKindOf.TIMERS:
         title, values = _values(objects)
         return pa.table([*columns, values], [*names, title])
-    timers = pa.array([sorted(kept.timers) for kept in objects], pa.list_(pa.int64()))
-    title, values = _values([kept.state for kept in objects])
+    timers = pa.array([sorted(timed.timers) for timed in objects], pa.list_(pa.int64()))
+    title, values = _values([timed.state for timed in objects])
     return pa.table([*columns, values, timers], [*names, title, "timers"])
 
 
@@ -93,18 +93,18 @@ def pairs_of(chunks: Sequence[bytes], descriptor: StateDescriptor) -> Iterator[t
     """
     keys, is_record = descriptor.key_names, descriptor.kind is StateKindOf.RECORD
     _, columns, pickled = _rows(chunks, descriptor)
-    kept = [column for column in descriptor.values if is_record or column[0] not in keys]
-    texts = [text for _, text, _ in (*descriptor.keys, *kept)]
+    fields = [column for column in descriptor.values if is_record or column[0] not in keys]
+    texts = [text for _, text, _ in (*descriptor.keys, *fields)]
     listed = [_python_values(column, text) for column, text in zip(columns, texts, strict=True)]
     if descriptor.kind in (*PICKLED, StateKindOf.FUNCTION):
         objects = _objects(pickled, trusted=True)
-        values = [one.state for one in objects] if descriptor.kind is StateKindOf.TIMERS else objects
+        values = [timed.state for timed in objects] if descriptor.kind is StateKindOf.TIMERS else objects
     else:
-        values = list(map(laid_out("State", kept).tuple_type, *listed[len(keys) :]))
+        values = list(map(laid_out("State", fields).tuple_type, *listed[len(keys) :]))
     windows: dict[Any, dict[Any, Any]] = {}
     for number, value in enumerate(values):
-        fields = tuple(column[number] for column in listed[: len(keys)])
-        key = fields[0] if len(fields) == 1 else fields
+        members = tuple(column[number] for column in listed[: len(keys)])
+        key = members[0] if len(members) == 1 else members
         if descriptor.kind is StateKindOf.FUNCTION:
             windows.setdefault(key, {})[listed[-2][number], listed[-1][number]] = value
         else:
@@ -265,7 +265,7 @@ def _holding_table(states: Sequence[Any], descriptor: StateDescriptor) -> pa.Tab
 
     schema = descriptor.value_schema
     (setting,) = descriptor.flags
-    waiting = [one for _, tuples in states for one in tuples]
+    waiting = [row for _, tuples in states for row in tuples]
     never_waits = Flags.SOURCE | Flags.NEEDS_TOKEN
     source = _native.Operator.python("waiting", lambda: iter(waiting), None, native_schema(schema), flags=never_waits)
     rows = _output([source], schema).combine_chunks().to_struct_array().combine_chunks()
