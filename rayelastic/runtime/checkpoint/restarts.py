@@ -7,6 +7,7 @@ times are passed in, and nobody is restarted here.
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rayelastic.plan.settings.checkpoint import WINDOW
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from rayelastic.plan.settings.checkpoint import Checkpoint
     from rayelastic.runtime.values.failure import Failure
 
-__all__ = ["FIRST_PAUSE", "IN_VAIN_SHARE", "Restarts", "next_pause"]
+__all__ = ["FIRST_PAUSE", "IN_VAIN_SHARE", "Restarts", "next_pause", "without_checkpoints"]
 
 FIRST_PAUSE = 0.25  # seconds before the second attempt in a row; twice as long before each further one
 LONGEST_PAUSE = 15.0  # seconds
@@ -26,6 +27,14 @@ IN_VAIN_SHARE = 3  # one part in so many of its restarts may fail in a row witho
 def next_pause(pause: float) -> float:
     """Return the seconds before the next attempt, after one that waited `pause`."""
     return min(LONGEST_PAUSE, 2 * pause or FIRST_PAUSE)
+
+
+def without_checkpoints(failure: Failure) -> Failure:
+    """Return the failure of a job without checkpoints: an outage ends it; the failure has a hint."""
+    if not failure.outage:
+        return failure
+    hint = "Without checkpoints a job can't wait for it: pass JobConfig(checkpoint=rel.Checkpoint('/mnt/checkpoints'))"
+    return replace(failure, reason=f"{failure.reason}. {hint}")
 
 
 class Restarts:

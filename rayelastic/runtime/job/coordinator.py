@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ from rayelastic.errors import ErrorCode, JobExistsError, PELostError, Rayelastic
 from rayelastic.plan.explain import describe
 from rayelastic.runtime.checkpoint.location import highest_id
 from rayelastic.runtime.checkpoint.protocol import Kind
+from rayelastic.runtime.checkpoint.restarts import without_checkpoints
 from rayelastic.runtime.checkpoint.take import Taker
 from rayelastic.runtime.fed_sources import FedSources
 from rayelastic.runtime.job.checkpoints import JobCheckpoints, settings_of
@@ -56,14 +57,10 @@ if TYPE_CHECKING:
     from rayelastic.runtime.ingest.feed import Secured
     from rayelastic.runtime.state.descriptor import StateDescriptor
     from rayelastic.runtime.values.adaptation import Adaptation
-    from rayelastic.runtime.values.checkpoint_record import CheckpointRecord
     from rayelastic.runtime.values.region_adaptation import RegionAdaptation
     from rayelastic.runtime.values.snapshot import Snapshot
     from rayelastic.runtime.values.specs import IngestAddress, JobSpec
 
-CHECKPOINTS_WAIT = (
-    "Without checkpoints a job can't wait for it: pass JobConfig(checkpoint=rel.Checkpoint('/mnt/checkpoints'))"
-)
 END_TIMEOUT = 10.0  # seconds for all elements to end, each of which has three to close
 
 
@@ -91,13 +88,8 @@ class Coordinator:
         self._plan = PlanInForce(job, self._journal)
         self._life = JobLife(job.name, self._plan.now.pes, self._ending, clock)
         settings = settings_of(job, host)
-        self._cluster = JobCluster(
-            job,
-            host,
-            lambda handle: self._begins(handle),
-            by_epoch=settings is not None,
-            secret=self._journal.secret,
-        )
+        saves, secret = settings is not None, self._journal.secret
+        self._cluster = JobCluster(job, host, lambda handle: self._begins(handle), by_epoch=saves, secret=secret)
         self._telemetry = JobTelemetry(job.name, self._cluster, self._life)
         self._watchers = Watchers(self._cluster, self._life, self._plan, self._telemetry, self._lose)
         self._rescaling = Rescaling(
@@ -113,13 +105,8 @@ class Coordinator:
             self._recovery = Recovery(context, clock)
             self._checkpoints = JobCheckpoints(context, self._taker, self._ids, self._recovery)
             self._life.completes = Completion(context, self._checkpoints.loop.take, self._recovery.lose).begin
-        self._fed = FedSources(
-            job.operators.values(),
-            self._hosting,
-            self._life.status,
-            self._checkpoints.loop.ask if self._checkpoints is not None else None,
-            self._life.fail,
-        )
+        ask = self._checkpoints.loop.ask if self._checkpoints is not None else None
+        self._fed = FedSources(job.operators.values(), self._hosting, self._life.status, ask, self._life.fail)
         self._changes = PlanChanges(
             lambda: self._plan.placed(self._life.elements()),
             host,
@@ -129,17 +116,8 @@ class Coordinator:
             self._checkpoints.change if self._checkpoints is not None else None,
             lambda: self._life.checkpoints.problem,
         )
-        regions = region_level(
-            job,
-            self._cluster,
-            host,
-            self._life,
-            self._plan,
-            self._telemetry,
-            self._rescaling,
-            self._changes.change,
-            saves=settings is not None,
-        )
+        level = (job, self._cluster, host, self._life, self._plan, self._telemetry, self._rescaling)
+        regions = region_level(*level, self._changes.change, saves=saves)
         self._loops = JobLoops(regions, budget_loop(job.name, job.config, self._life.elements, self._cluster.element))
 
     # --- the life of the job --------------------------------------------------------------------------------------
@@ -233,10 +211,7 @@ class Coordinator:
         Raises:
             StateError: It can't be saved; the message names the operator.
         """
-        self._check_runs()
-        with self._rescaling.standing_still(), self._fed.saved():
-            self._take(Kind.STOP, snapshot)
-        return self.status()
+        return self._save(Kind.STOP, snapshot)
 
     def snapshot(self, snapshot: Snapshot) -> JobStatus:
         """Take a savepoint, and continue.
@@ -244,13 +219,7 @@ class Coordinator:
         Raises:
             StateError: It can't be saved; the message names the operator.
         """
-        self._check_runs()
-        with self._rescaling.standing_still():
-            self._check_runs()
-            record = self._take(Kind.SAVEPOINT, snapshot)
-            record = replace(record, at=self._life.seconds, place=shown_location(str(snapshot.location)))
-            self._life.checkpoints = self._life.checkpoints.with_record(record)
-        return self.status()
+        return self._save(Kind.SAVEPOINT, snapshot)
 
     def close(self) -> None:
         """End all that still runs, and the threads that watch it; safe to repeat."""
@@ -369,9 +338,16 @@ class Coordinator:
             message = f"job '{self._job.name}' is {state.value}: nothing to save"
             raise StateError(message, code=ErrorCode.JOB_NOT_RUNNING)
 
-    def _take(self, kind: Kind, snapshot: Snapshot) -> CheckpointRecord:
-        plan, handles = self._plan.placed(self._life.elements()), self._cluster.handles
-        return self._taker.take(kind, plan, handles, snapshot, next(self._ids), self._keep)
+    def _save(self, kind: Kind, snapshot: Snapshot) -> JobStatus:
+        self._check_runs()
+        with self._rescaling.standing_still(), self._fed.saved() if kind is Kind.STOP else nullcontext():
+            self._check_runs()
+            plan, handles = self._plan.placed(self._life.elements()), self._cluster.handles
+            record = self._taker.take(kind, plan, handles, snapshot, next(self._ids), self._keep)
+            if kind is Kind.SAVEPOINT:
+                record = replace(record, at=self._life.seconds, place=shown_location(str(snapshot.location)))
+                self._life.checkpoints = self._life.checkpoints.with_record(record)
+        return self.status()
 
     def _hosting(self, operator: str) -> ElementApi:
         pe = self._plan.now.pe_of(operator)
@@ -399,11 +375,8 @@ class Coordinator:
         """Make the job recover from its last checkpoint, or fail if it has none."""
         if self._recovery is not None:
             self._recovery.lose(failure)
-            return
-        hint = (
-            "Without checkpoints a job can't wait for it: pass JobConfig(checkpoint=rel.Checkpoint('/mnt/checkpoints'))"
-        )
-        self._life.fail(replace(failure, reason=f"{failure.reason}. {hint}") if failure.outage else failure)
+        else:
+            self._life.fail(without_checkpoints(failure))
 
     def _ending(self, state: State, failure: Failure | None) -> None:
         """Record that the job is over, and end every PE."""
