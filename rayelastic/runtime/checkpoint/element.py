@@ -2,7 +2,7 @@
 
 At a standstill every operator is held at one moment, and the coordinator keeps the order among elements. A barrier
 flows with the records: sources are held only while their positions are read and the barrier is sent after them. State
-is copied at its barrier and written beside the stream (operator_files.py). Sinks, and operators whose state can't be
+is copied at its barrier and written beside the stream (state_files.py). Sinks, and operators whose state can't be
 copied so, are held from their barrier until they are saved; the others aren't held at all.
 """
 
@@ -23,8 +23,8 @@ from rayelastic.errors import ErrorCode, SinkError, SourceError, SourceLostError
 from rayelastic.plan.settings.checkpoint import Checkpoint
 from rayelastic.runtime.checkpoint.files import SnapshotFolder, rows_of
 from rayelastic.runtime.checkpoint.location import is_local, local_folder, remove_local
-from rayelastic.runtime.checkpoint.operator_files import OperatorFiles
 from rayelastic.runtime.checkpoint.protocol import Kind
+from rayelastic.runtime.checkpoint.state_files import OperatorFiles
 from rayelastic.runtime.values.snapshot import Part
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from rayelastic.connectors.sink import SinkOperator
     from rayelastic.connectors.source import SourceOperator
     from rayelastic.graph.spec.operator_spec import OperatorSpec
-    from rayelastic.runtime.checkpoint.operator_files import Written
     from rayelastic.runtime.checkpoint.protocol import Flow
+    from rayelastic.runtime.checkpoint.state_files import Written
     from rayelastic.runtime.values.snapshot import Snapshot
     from rayelastic.runtime.values.specs import PESpec
 
@@ -192,7 +192,10 @@ class ElementCheckpoint:
             positions = {name: self._position(name) for name in self._sources}
             for name, native in self._natives.items():
                 if not self._sample(name).final:
-                    self._settle(name, native)
+                    try:
+                        native.settle()  # merges what other threads did; at a barrier it already has
+                    except _native.StateError as error:
+                        raise self._specs[name].state_error(f"{error}") from None
                     self._write(saving, name)
             for name, sink in self._sinks.items():
                 with naming(self._specs[name], SinkError):
@@ -366,13 +369,6 @@ class ElementCheckpoint:
         except SinkError as error:
             self._fail(error)
             raise
-
-    def _settle(self, name: str, native: _native.Operator) -> None:
-        """Make an operator merge what other threads did for it; at a barrier it already has."""
-        try:
-            native.settle()
-        except _native.StateError as error:
-            raise StateError(f"{error}", operator=name, location=self._specs[name].location) from None
 
     def _write(self, saving: Saving, name: str) -> bool:
         """Write the state of a held operator; return whether it has any."""

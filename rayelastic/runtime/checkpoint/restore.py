@@ -176,7 +176,7 @@ def check_initial_values(operators: Iterable[OperatorSpec]) -> None:
         except Exception as error:  # a user's object may raise anything
             why = f"what a key begins with can't be pickled: {type(error).__name__}: {error}"
             hint = "Keep values that can be pickled, or say JobConfig(checkpoint=False)"
-            raise _unfit(spec, f"no checkpoint can be taken: {why}", hint, ErrorCode.NOT_SAVEABLE) from None
+            raise spec.state_error(f"no checkpoint can be taken: {why}", hint, ErrorCode.NOT_SAVEABLE) from None
 
 
 def check_keepable(settings: Checkpoint, operators: Iterable[OperatorSpec]) -> None:
@@ -187,7 +187,7 @@ def check_keepable(settings: Checkpoint, operators: Iterable[OperatorSpec]) -> N
         if _is_pickled(spec):
             lacks = "which are restored from signed checkpoints only, and a store keeps no key"
             hint = "Pass Checkpoint(..., key=...) with 16 bytes or more, and the same key to restore"
-            raise _unfit(spec, f"it keeps Python values, {lacks}", hint, ErrorCode.UNSIGNED_VALUES)
+            raise spec.state_error(f"it keeps Python values, {lacks}", hint, ErrorCode.UNSIGNED_VALUES)
 
 
 def _is_pickled(spec: OperatorSpec) -> bool:
@@ -226,11 +226,11 @@ def check_restorable(snapshot: Snapshot, manifest: Manifest, operators: Mapping[
                 "Declare it as it was (a record may have more fields, with defaults, and wider numbers). "
                 "Or rename the operator and drop the old one"
             )
-            raise _unfit(spec, f"its state was {form}, and is {now} now", hint, ErrorCode.CHANGED_STATE)
+            raise spec.state_error(f"its state was {form}, and is {now} now", hint, ErrorCode.CHANGED_STATE)
         if form.endswith(PICKLED) and not manifest.signed:
             problem = "the snapshot holds pickled Python values of it, which are read from signed snapshots only"
             hint = "Pass Snapshot(..., key=...) when it is written and when it is restored"
-            raise _unfit(spec, problem, hint, ErrorCode.UNSIGNED_VALUES)
+            raise spec.state_error(problem, hint, ErrorCode.UNSIGNED_VALUES)
     for name in manifest.positions:
         if name in snapshot.drop:
             continue
@@ -251,11 +251,7 @@ def _check_same(spec: OperatorSpec, recorded: str | None) -> None:
     if spec.automatic and recorded is not None and recorded != (now := _followed(spec)):
         problem = f"its name is automatic: it follows {now}, and followed {recorded} in the snapshot"
         hint = f"Write name={spec.name!r} to restore that state"
-        raise _unfit(spec, problem, hint, ErrorCode.AUTOMATIC_NAME)
-
-
-def _unfit(spec: OperatorSpec, problem: str, hint: str, code: ErrorCode) -> StateError:
-    return StateError(problem, operator=spec.name, location=spec.location, hint=hint, code=code)
+        raise spec.state_error(problem, hint, ErrorCode.AUTOMATIC_NAME)
 
 
 def _followed(spec: OperatorSpec) -> str:

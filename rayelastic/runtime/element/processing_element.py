@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from rayelastic.errors import ErrorCode, SinkError, StateError, is_outage
 from rayelastic.runtime.checkpoint.element import ElementCheckpoint
-from rayelastic.runtime.checkpoint.restore_point import RestorePoint
+from rayelastic.runtime.checkpoint.state_files import RestorePoint
 from rayelastic.runtime.element.failures import completion_failure, explain_failure, sink_failure
 from rayelastic.runtime.element.hosted import HostedOperators
 from rayelastic.runtime.element.life import ElementLife

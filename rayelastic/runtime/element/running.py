@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from rayelastic.policy.element.cpu_budgets import CpuBudget
-    from rayelastic.runtime.checkpoint.restore_point import RestorePoint
+    from rayelastic.runtime.checkpoint.state_files import RestorePoint
     from rayelastic.runtime.element.hosted import HostedOperators
     from rayelastic.runtime.element.reach.dialling import Dialler
     from rayelastic.runtime.element.routing import Routing

@@ -1,4 +1,4 @@
-"""The state of one operator, written to the files of checkpoints and savepoints, and read from them.
+"""State in files: written for checkpoints and savepoints, operator by operator, and read at a restore.
 
 Checkpoints at barriers are incremental: a segment of the state that hasn't changed isn't written again. A checkpoint
 has the files of all segments; unchanged ones are the same files under another name, if the file system supports that.
@@ -9,22 +9,28 @@ damaged, the one before is sound. Knows neither barriers nor threads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rayelastic import _native
+from rayelastic.connectors.fingerprints import check_input
 from rayelastic.errors import ErrorCode, StateError
 from rayelastic.graph.spec.operator_spec import PICKLED
-from rayelastic.runtime.checkpoint.files import CHUNK_BYTES
+from rayelastic.runtime.checkpoint.files import CHUNK_BYTES, SnapshotFolder, rows_of
+from rayelastic.runtime.state.descriptor import older_records
 from rayelastic.runtime.state.tables import state_of
 
 if TYPE_CHECKING:
-    from rayelastic.graph.spec.operator_spec import OperatorSpec
-    from rayelastic.runtime.checkpoint.files import SnapshotFolder
-    from rayelastic.runtime.state.descriptor import StateDescriptor
+    from collections.abc import Callable, Iterator, Mapping
 
-__all__ = ["OperatorFiles", "export_chunks", "import_chunks"]
+    from rayelastic.connectors.inputs import Input
+    from rayelastic.connectors.output.record import Output
+    from rayelastic.graph.spec.operator_spec import OperatorSpec
+    from rayelastic.runtime.state.descriptor import StateDescriptor
+    from rayelastic.runtime.values.snapshot import Manifest
+    from rayelastic.runtime.values.specs import PESpec
+
+__all__ = ["OperatorFiles", "RestorePoint", "export_chunks"]
 
 LINES = 2  # independent series of checkpoints that share files
 EVERYTHING = ((0, (1 << 64) - 1),)  # all hashes
@@ -87,13 +93,9 @@ class OperatorFiles:
             StateError: It can't be saved; the message names the operator.
         """
         if key is None and (self._spec.state_form or "").endswith(PICKLED):
-            raise StateError(
-                "it keeps Python values, which are saved in signed snapshots only",
-                operator=self._spec.name,
-                location=self._spec.location,
-                hint="Pass Snapshot(..., key=...), or keep a NamedTuple of numbers and texts",
-                code=ErrorCode.UNSIGNED_VALUES,
-            )
+            problem = "it keeps Python values, which are saved in signed snapshots only"
+            hint = "Pass Snapshot(..., key=...), or keep a NamedTuple of numbers and texts"
+            raise self._spec.state_error(problem, hint, ErrorCode.UNSIGNED_VALUES)
         files, size = [], 0
         try:
             for chunk, data in enumerate(export_chunks(state)):
@@ -154,13 +156,8 @@ class OperatorFiles:
         return unchanged
 
     def _unsavable(self, error: _native.StateError) -> StateError:
-        return StateError(
-            f"{error}",
-            operator=self._spec.name,
-            location=self._spec.location,
-            hint="Keep values that can be pickled, or write snapshot() and restore() where it is a class",
-            code=ErrorCode.NOT_SAVEABLE,
-        )
+        hint = "Keep values that can be pickled, or write snapshot() and restore() where it is a class"
+        return self._spec.state_error(f"{error}", hint, ErrorCode.NOT_SAVEABLE)
 
 
 def export_chunks(state: _native.KeyedState, max_bytes: int = CHUNK_BYTES) -> Iterator[bytes]:
@@ -180,7 +177,72 @@ def export_chunks(state: _native.KeyedState, max_bytes: int = CHUNK_BYTES) -> It
             return
 
 
-def import_chunks(
+class RestorePoint:
+    """The snapshot that a PE restores, if any.
+
+    Args:
+        spec: The PE.
+    """
+
+    def __init__(self, spec: PESpec) -> None:
+        self._spec = spec
+        self._manifest: Manifest | None = None
+
+    def read(self) -> dict[str, Output]:
+        """Read the manifest, and check that the sources read the same files.
+
+        Returns:
+            {sink: what it had written}, where the sinks continue.
+
+        Raises:
+            StateError: The snapshot is damaged, or a source has changed; the message names it.
+        """
+        snapshot = self._spec.restore
+        if snapshot is None:
+            return {}
+        manifest = self._manifest = self._spec.manifest or SnapshotFolder(snapshot).manifest()
+        for operator in self._spec.operators:
+            if operator.name in manifest.inputs and operator.name not in snapshot.drop:
+                check_input(operator, manifest.inputs[operator.name], manifest.positions[operator.name])
+        return {name: output for name, output in manifest.outputs.items() if name not in snapshot.drop}
+
+    @property
+    def rows(self) -> SnapshotFolder | None:
+        """The folder of the rows that sinks had in memory, once the manifest has been read."""
+        if self._spec.restore is None or self._manifest is None:
+            return None
+        return SnapshotFolder(rows_of(self._spec.restore, alone=self._manifest.alone))
+
+    @property
+    def inputs(self) -> Mapping[str, Input]:
+        """What the sources read then, and their positions."""
+        return {} if self._manifest is None else self._manifest.inputs
+
+    def restore(self, natives: Mapping[str, _native.Operator]) -> dict[str, int]:
+        """Restore the state of operators that haven't started yet.
+
+        Returns:
+            {source: rows that it needn't emit again}.
+
+        Raises:
+            StateError: The snapshot is damaged, or is of another layout; the message names the operator.
+        """
+        snapshot, manifest, operators = self._spec.restore, self._manifest, self._spec.operators
+        if snapshot is None or manifest is None:
+            return {}
+        for spec in operators:
+            if spec.name not in snapshot.drop:
+                files = manifest.files.get(spec.name, ())
+                if self._spec.manifest is not None:  # a local disk may have no others
+                    owner = self._spec.predecessors.get(spec.name, self._spec.pe)
+                    files = [(name, digest) for name, digest in files if name.startswith(f"{owner}-")]
+                older = older_records(manifest.shapes.get(spec.name), spec)
+                _import(spec, SnapshotFolder(snapshot).states(files), natives[spec.name].state, older)
+        sources = {spec.name for spec in operators if spec.is_source}.difference(snapshot.drop)
+        return {name: at for name, at in manifest.positions.items() if name in sources}
+
+
+def _import(
     spec: OperatorSpec, chunks: Iterator[bytes], state: _native.KeyedState | None, older: StateDescriptor | None
 ) -> None:
     """Import exports into the state of an operator that hasn't started yet.
@@ -207,9 +269,5 @@ def import_chunks(
     except StateError as error:
         raise error.at(spec.name, spec.location) from None
     except _native.StateError as error:
-        raise StateError(
-            f"{error}",
-            operator=spec.name,
-            location=spec.location,
-            hint="Declare its keys and its state as they were when the snapshot was made",
-        ) from None
+        hint = "Declare its keys and its state as they were when the snapshot was made"
+        raise spec.state_error(f"{error}", hint) from None
