@@ -59,11 +59,9 @@ def snapshot_of(restore: Snapshot | Checkpoint | str | Path) -> Snapshot:
         return restore
     if isinstance(restore, Checkpoint):
         if restore.location is None:
-            raise ConfigError(
-                "Checkpoint() without a location keeps checkpoints for its own job only",
-                hint="Pass the location of the earlier job, as Checkpoint('/mnt/checkpoints')",
-                code=ErrorCode.BAD_LOCATION,
-            )
+            problem = "Checkpoint() without a location keeps checkpoints for its own job only"
+            hint = "Pass the location of the earlier job, as Checkpoint('/mnt/checkpoints')"
+            raise ConfigError(problem, hint=hint, code=ErrorCode.BAD_LOCATION)
         return Snapshot(restore.location, restore.key)
     if not isinstance(restore, str | Path):
         raise ConfigError(
@@ -102,22 +100,18 @@ def latest(settings: object, job: str) -> tuple[Snapshot, Manifest] | None:
         StateError: There were some, but they are all damaged, or of another format or key.
     """
     if not isinstance(settings, Checkpoint) or settings.location is None:
-        raise ConfigError(
-            f'restore="{LATEST}" needs a location of checkpoints, and this job has none',
-            hint="Pass JobConfig(checkpoint=rel.Checkpoint('/mnt/checkpoints')), a folder that outlives the job",
-            code=ErrorCode.BAD_LOCATION,
-        )
+        problem = f'restore="{LATEST}" needs a location of checkpoints, and this job has none'
+        hint = "Pass JobConfig(checkpoint=rel.Checkpoint('/mnt/checkpoints')), a folder that outlives the job"
+        raise ConfigError(problem, hint=hint, code=ErrorCode.BAD_LOCATION)
     saved = snapshot_of(settings)
     saved = replace(saved, key=key_of_snapshot(saved))
     folder = SnapshotFolder(saved)
     complete = [name for name in folder.numbered() if SnapshotFolder(_numbered(saved, name)).has()]
     whole = _newest_whole(saved, complete, job)
     if whole is None and folder.has(COMPLETE):
-        raise DamagedError(
-            f"the checkpoints in {shown_location(str(saved.location))} are gone",
-            hint=f'Put them back, or leave restore="{LATEST}" out to start from the beginning',
-            code=ErrorCode.CHECKPOINTS_GONE,
-        )
+        problem = f"the checkpoints in {shown_location(str(saved.location))} are gone"
+        hint = f'Put them back, or leave restore="{LATEST}" out to start from the beginning'
+        raise DamagedError(problem, hint=hint, code=ErrorCode.CHECKPOINTS_GONE)
     return whole
 
 

@@ -179,10 +179,8 @@ class Taker:
         lost = ask_all(handles, lambda element: element.status().lost_peers, COMMIT_TIMEOUT)
         for pe, peers in lost.items():
             for peer in handles.keys() & peers.keys():  # a barrier may have overtaken the tuples that were lost there
-                raise StateError(
-                    f"the link between {pe} and {peer} of job '{self.job.name}' was lost: {peers[peer]}",
-                    code=ErrorCode.LINK_FAILED,
-                )
+                problem = f"the link between {pe} and {peer} of job '{self.job.name}' was lost: {peers[peer]}"
+                raise StateError(problem, code=ErrorCode.LINK_FAILED)
         return [part for part, _ in saved], max(held for _, held in saved)
 
     def _manifest(self, parts: Sequence[Part], plan: ExecPlan, snapshot: Snapshot, kind: Kind) -> Manifest:
@@ -244,8 +242,6 @@ def _read_back(folder: SnapshotFolder, parts: Sequence[Part]) -> None:
             for _ in folder.chunks(written[:1]):
                 pass
     except StateError as error:
-        raise StateError(
-            f"the saved state can't be read back: {error}",
-            hint="Pass a folder that every node of the cluster sees",
-            code=ErrorCode.BAD_LOCATION,
-        ) from None
+        hint = "Pass a folder that every node of the cluster sees"
+        problem = f"the saved state can't be read back: {error}"
+        raise StateError(problem, hint=hint, code=ErrorCode.BAD_LOCATION) from None

@@ -242,18 +242,10 @@ def required(descriptor: StateDescriptor | None, operator: str, form: str | None
     if descriptor is not None:
         return descriptor
     if form is None:
-        raise StateError(
-            "it keeps no state",
-            operator=operator,
-            hint="Name an operator that keeps state by key",
-            code=ErrorCode.NO_STATE,
-        )
-    raise StateError(
-        f"what it keeps ({form}) can't be read: only the state of keys and waiting tuples can",
-        operator=operator,
-        hint="Read what it emits",
-        code=ErrorCode.STATE_NOT_READABLE,
-    )
+        hint = "Name an operator that keeps state by key"
+        raise StateError("it keeps no state", operator=operator, hint=hint, code=ErrorCode.NO_STATE)
+    problem = f"what it keeps ({form}) can't be read: only the state of keys and waiting tuples can"
+    raise StateError(problem, operator=operator, hint="Read what it emits", code=ErrorCode.STATE_NOT_READABLE)
 
 
 def older_records(held: Mapping[str, Any] | None, spec: OperatorSpec) -> StateDescriptor | None:

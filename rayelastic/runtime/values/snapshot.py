@@ -185,21 +185,14 @@ class Manifest:
         if not names:
             return self
         known = {name for part in (self.forms, self.positions, self.outputs) for name in part}
+        hint = "Check Snapshot(rename=...)"
         for old, new in names.items():
             if old not in known:
-                raise StateError(
-                    "the snapshot has no state of it",
-                    operator=old,
-                    hint="Check Snapshot(rename=...)",
-                    code=ErrorCode.UNKNOWN_STATE,
-                )
+                problem = "the snapshot has no state of it"
+                raise StateError(problem, operator=old, hint=hint, code=ErrorCode.UNKNOWN_STATE)
             if new in known and new not in names:
-                raise StateError(
-                    f"it is renamed to {new!r}, and the snapshot has another operator of that name",
-                    operator=old,
-                    hint="Check Snapshot(rename=...)",
-                    code=ErrorCode.DUPLICATE_NAME,
-                )
+                problem = f"it is renamed to {new!r}, and the snapshot has another operator of that name"
+                raise StateError(problem, operator=old, hint=hint, code=ErrorCode.DUPLICATE_NAME)
 
         def called(part: Mapping[str, T]) -> dict[str, T]:
             return {names.get(name, name): content for name, content in part.items()}
