@@ -63,9 +63,9 @@ if TYPE_CHECKING:
     from rayelastic.plan.settings.schedule import Schedule as Schedule
     from rayelastic.plan.settings.threads import Threads as Threads
     from rayelastic.plan.settings.tls import TLS as TLS
-    from rayelastic.runtime.snapshot import Snapshot as Snapshot
-    from rayelastic.runtime.state.snapshots import read_snapshot as read_snapshot
+    from rayelastic.runtime.checkpoint.reader import read_snapshot as read_snapshot
     from rayelastic.runtime.values.adaptation import Adaptation as Adaptation
+    from rayelastic.runtime.values.snapshot import Snapshot as Snapshot
     from rayelastic.runtime.values.status import JobStatus as JobStatus
     from rayelastic.topology import Topology as Topology
 
@@ -115,8 +115,8 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "rayelastic.plan.settings.schedule": ("Schedule",),
     "rayelastic.runtime.values.adaptation": ("Adaptation",),
     "rayelastic.runtime.values.status": ("JobStatus",),
-    "rayelastic.runtime.state.snapshots": ("read_snapshot",),
-    "rayelastic.runtime.snapshot": ("Snapshot",),
+    "rayelastic.runtime.checkpoint.reader": ("read_snapshot",),
+    "rayelastic.runtime.values.snapshot": ("Snapshot",),
     "rayelastic.topology": ("Topology",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

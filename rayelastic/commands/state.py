@@ -12,8 +12,8 @@ from rayelastic import job as jobs
 from rayelastic.commands.options import JOB, address, as_programs, key_file, key_of, show
 from rayelastic.errors import ConfigError, ErrorCode
 from rayelastic.plan.settings.checkpoint import Checkpoint
-from rayelastic.runtime.snapshot import Snapshot
-from rayelastic.runtime.state.restore import LATEST
+from rayelastic.runtime.checkpoint.restore import LATEST
+from rayelastic.runtime.values.snapshot import Snapshot
 
 __all__ = ["checkpointed", "restore_options", "restored", "snapshot", "state", "stop"]
 

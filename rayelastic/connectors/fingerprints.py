@@ -12,7 +12,7 @@ from typing import Any
 from rayelastic.connectors.description import Content, Source
 from rayelastic.connectors.files.locations import LocationError, may_return
 from rayelastic.connectors.inputs import Input, Piece, Place
-from rayelastic.errors import ErrorCode, SourceLostError, StateError
+from rayelastic.errors import ErrorCode, SourceLostError
 from rayelastic.graph.records.shown import counted
 from rayelastic.graph.spec.operator_spec import OperatorSpec
 
@@ -56,14 +56,10 @@ def check_input(spec: OperatorSpec, before: Input, position: int) -> None:
             ) from error
         problem = f"can't be read: {error}"
     if problem is not None:
-        raise StateError(
-            f"the snapshot has its position in the input, {problem}",
-            operator=spec.name,
-            location=spec.location,
-            hint="Restore its input, to which rows may have been appended, "
-            f"or restore Snapshot(..., drop=({spec.name!r},)), which reads from the start",
-            code=ErrorCode.CHANGED_INPUT,
-        )
+        problem = f"the snapshot has its position in the input, {problem}"
+        drop = f"or restore Snapshot(..., drop=({spec.name!r},)), which reads from the start"
+        hint = f"Restore its input, to which rows may have been appended, {drop}"
+        raise spec.state_error(problem, hint, ErrorCode.CHANGED_INPUT)
 
 
 def is_away(body: object, error: OSError | LocationError) -> bool:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Protocol
 
 from rayelastic.connectors.files.locations import shown_location
 from rayelastic.errors import ErrorCode, PELostError, StateError, UnavailableError
-from rayelastic.runtime.snapshot import SnapshotFolder
+from rayelastic.runtime.checkpoint.files import SnapshotFolder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rayelastic.runtime.job.api import CoordinatorApi
     from rayelastic.runtime.job.coordinator import Coordinator
-    from rayelastic.runtime.snapshot import Snapshot
+    from rayelastic.runtime.values.snapshot import Snapshot
 
 __all__ = ["CONTROL_TIMEOUT", "Control", "LocalControl", "saved"]
 
@@ -74,7 +74,7 @@ def saved(control: Control, job: str, snapshot: Snapshot, save: Callable[[], obj
         answers = _answers(control)
         where, there = shown_location(str(snapshot.location)), None
         with suppress(StateError):  # the location may be invisible to this process
-            there = SnapshotFolder(snapshot).is_there()
+            there = SnapshotFolder(snapshot).has()
         if answers and there:
             return
         what = {True: "a snapshot is there", False: "no snapshot was taken", None: "whether one is there isn't known"}

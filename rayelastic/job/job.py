@@ -13,8 +13,8 @@ from rayelastic.job.control import CONTROL_TIMEOUT, saved
 from rayelastic.job.feeding import Feeds
 from rayelastic.job.observing import Observing
 from rayelastic.job.result import JobResult, raise_failure, sink_value
+from rayelastic.runtime.checkpoint.restore import snapshot_of
 from rayelastic.runtime.ingest.external_source import ExternalSource
-from rayelastic.runtime.state.restore import checked
 from rayelastic.runtime.values.status import JobStatus, State
 from rayelastic.runtime.watch.dropped import warn_late
 from rayelastic.runtime.watch.metrics_port import MetricsPort
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rayelastic.job.control import Control
     from rayelastic.plan.config import JobConfig
     from rayelastic.plan.settings.tls import TLS
-    from rayelastic.runtime.snapshot import Snapshot
+    from rayelastic.runtime.values.snapshot import Snapshot
     from rayelastic.topology import Topology
 
 __all__ = ["Job"]
@@ -139,7 +139,7 @@ class Job(Observing):
         >>> [tuple(t) for t in one] == other == [(0, 2450), (1, 2500)]
         True
         """
-        where = checked(snapshot)
+        where = snapshot_of(snapshot)
         saved(self._control, self.name, where, lambda: self._running(StateError, SNAPSHOT_TIMEOUT).snapshot(where))
         return where
 
@@ -193,7 +193,7 @@ class Job(Observing):
         >>> job.begin_stop("/checkpoints/night")  # doctest: +SKIP
         Snapshot(...)
         """
-        where = checked(snapshot)
+        where = snapshot_of(snapshot)
         saved(self._control, self.name, where, lambda: self._running(StateError, SNAPSHOT_TIMEOUT).stop(where))
         return where
 

@@ -12,18 +12,25 @@ from rayelastic.graph.records.shown import shown
 from rayelastic.plan.config import JobConfig, Regions
 from rayelastic.plan.fusion import plan_topology
 from rayelastic.plan.settings.checkpoint import Checkpoint
+from rayelastic.runtime.checkpoint.restore import (
+    LATEST,
+    check_initial_values,
+    check_keepable,
+    check_restorable,
+    latest,
+    newest,
+    snapshot_of,
+)
 from rayelastic.runtime.ingest.external_source import DriverSink, ExternalSource
 from rayelastic.runtime.port.certificates import server_context
 from rayelastic.runtime.port.secure_socket import check_encryption
-from rayelastic.runtime.state.initial_values import check_first_values
-from rayelastic.runtime.state.restore import LATEST, check_keepable, check_restorable, checked, latest, newest
 from rayelastic.runtime.values.specs import JobSpec
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from rayelastic.graph.spec.operator_spec import OperatorSpec
-    from rayelastic.runtime.snapshot import Manifest, Snapshot
+    from rayelastic.runtime.values.snapshot import Manifest, Snapshot
     from rayelastic.topology import Topology
 
 __all__ = ["prepare"]
@@ -60,12 +67,12 @@ def prepare(
         server_context(config.network.tls)
     topology.validate(shipped=False)
     if isinstance(config.checkpoint, Checkpoint):
-        check_first_values(topology.operators.values())
+        check_initial_values(topology.operators.values())
         check_keepable(config.checkpoint, topology.operators.values())
-    saved, epoch = None, 0
+    saved, checkpoint = None, 0
     if (restored := _found(restore, config, name or topology.name)) is not None:
         saved, manifest = restored
-        epoch = manifest.epoch
+        checkpoint = manifest.checkpoint
         check_restorable(saved, manifest, topology.operators)
     return JobSpec(
         name=name or topology.name,
@@ -73,7 +80,7 @@ def prepare(
         plan=plan_topology(topology, config),
         config=config,
         restore=saved,
-        epoch=epoch,
+        checkpoint=checkpoint,
     )
 
 
@@ -96,7 +103,7 @@ def _found(
     """Return the snapshot that a job restores; None: it begins at its start."""
     if restore is None:
         return None
-    return latest(config.checkpoint, job) if restore == LATEST else newest(checked(restore), job)
+    return latest(config.checkpoint, job) if restore == LATEST else newest(snapshot_of(restore), job)
 
 
 def _for_pe(operator: OperatorSpec) -> OperatorSpec:

@@ -12,9 +12,9 @@ from rayelastic.job.preparing import prepare
 from rayelastic.job.uninterrupted import uninterrupted
 from rayelastic.on_ray.jobs import find_coordinator, start_coordinator
 from rayelastic.plan.config import Regions
+from rayelastic.runtime.checkpoint.restore import check_initial_values
 from rayelastic.runtime.element.host import InProcessHost
 from rayelastic.runtime.job.coordinator import Coordinator
-from rayelastic.runtime.state.initial_values import check_first_values
 from rayelastic.web.page import Page
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rayelastic.job.result import JobResult
     from rayelastic.plan.config import JobConfig
     from rayelastic.plan.settings.checkpoint import Checkpoint
-    from rayelastic.runtime.snapshot import Snapshot
+    from rayelastic.runtime.values.snapshot import Snapshot
     from rayelastic.topology import Topology
 
 __all__ = ["attach", "run", "start", "submit"]
@@ -136,7 +136,7 @@ def submit(
     spec = prepare(topology, config, name=name, restore=restore, regions=Regions.ELASTIC)
     if spec.config.checkpoint is None:
         try:
-            check_first_values(spec.operators.values())
+            check_initial_values(spec.operators.values())
         except StateError as error:
             _log.warning("job '%s' goes on without checkpoints: %s", spec.name, error)
     _check_page(spec.config)

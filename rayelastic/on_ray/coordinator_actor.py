@@ -12,8 +12,8 @@ from rayelastic.on_ray.private import adapter
 from rayelastic.on_ray.ray_host import RayHost
 from rayelastic.on_ray.store.gcs_store import GcsStore
 from rayelastic.runtime.job.keeper import Keeper
+from rayelastic.runtime.journal import ChangeJournal
 from rayelastic.runtime.remote import Call, perform
-from rayelastic.runtime.rescale.change_journal import ChangeJournal
 
 if TYPE_CHECKING:
     from ray.actor import ActorHandle

@@ -16,7 +16,7 @@ from typing import Any
 
 from rayelastic.errors import PELostError
 from rayelastic.on_ray.lease import Lease
-from rayelastic.runtime.element.saving.script_classes import name_script_classes
+from rayelastic.runtime.element.script_classes import name_script_classes
 from rayelastic.runtime.remote import Call, perform
 from rayelastic.runtime.watch.event_log import RateLimited, write_events
 

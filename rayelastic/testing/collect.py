@@ -12,7 +12,7 @@ from rayelastic.fluent.stream import Stream
 from rayelastic.job import run
 from rayelastic.plan.config import JobConfig
 from rayelastic.plan.settings.checkpoint import Checkpoint
-from rayelastic.runtime.snapshot import Snapshot
+from rayelastic.runtime.values.snapshot import Snapshot
 from rayelastic.topology import Topology
 
 Declare = Callable[[Stream], Stream]

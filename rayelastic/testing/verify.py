@@ -18,7 +18,7 @@ from rayelastic.plan.config import JobConfig
 from rayelastic.plan.plan_text import counted
 from rayelastic.plan.settings.elasticity import Algorithm
 from rayelastic.plan.settings.threads import ThreadingModel, Threads
-from rayelastic.runtime.snapshot import Snapshot
+from rayelastic.runtime.values.snapshot import Snapshot
 from rayelastic.testing.collect import SINK, SOURCE, collect, topology_of
 from rayelastic.testing.script import Gate, script
 

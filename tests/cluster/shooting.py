@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from rayelastic.plan.exec_plan import ExecPlan
-from rayelastic.runtime.checkpoint.saving import Taken
 from rayelastic.runtime.job.coordinator import Coordinator
+from rayelastic.runtime.values.checkpoint_record import CheckpointRecord
 from rayelastic.runtime.values.status import PEStatus, State
 
 WATCHED = f"{__name__}:WatchedCoordinator"
@@ -114,8 +114,8 @@ class WatchedCoordinator(Coordinator):
         self._counting = threading.Lock()
         self._asked = self._planned = self._saving = 0  # changes, those from a checkpoint, checkpoints
         super().__init__(*given, **named)
-        assert self._safety is not None
-        loop = self._safety._loop
+        assert self._checkpoints is not None
+        loop = self._checkpoints.loop
         loop._take = self._while_saving(loop._take)
 
     def shoot(self, shot: Shot) -> None:
@@ -152,8 +152,8 @@ class WatchedCoordinator(Coordinator):
         finally:
             add(-1)
 
-    def _while_saving(self, take: Callable[[], Taken]) -> Callable[[], Taken]:
-        def taken() -> Taken:
+    def _while_saving(self, take: Callable[[], CheckpointRecord]) -> Callable[[], CheckpointRecord]:
+        def taken() -> CheckpointRecord:
             with self._counted("_saving"):
                 return take()
 
@@ -172,13 +172,13 @@ class WatchedCoordinator(Coordinator):
         return Moment.CHECKPOINT if self._saving else Moment.FLOW
 
     def _aim(self, shot: Shot) -> None:
-        assert self._safety is not None
+        assert self._checkpoints is not None
         wanted, asked, since, wait = {Moment(name) for name in shot.moments}, False, 0.0, threading.Event().wait
         while not shot.file.exists():
             moment = self._moment()
             if wanted and not asked and (shot.first or moment is Moment.CHANGE):
                 asked = True
-                self._safety.ask(0.0)
+                self._checkpoints.loop.ask(0.0)
             if (moment in wanted or not wanted) and (shot.victim is Victim.COORDINATOR or self._living()):
                 since = since or time.monotonic()
                 if time.monotonic() - since >= shot.delay:

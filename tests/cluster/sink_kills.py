@@ -30,7 +30,7 @@ from rayelastic.connectors.sink import SinkOperator
 from rayelastic.errors import RayelasticError, UnavailableError
 from rayelastic.job import Job, prepare
 from rayelastic.on_ray.jobs import start_coordinator
-from rayelastic.runtime.checkpoint import saving
+from rayelastic.runtime.checkpoint.take import Taker
 from rayelastic.runtime.element import hosted
 from rayelastic.runtime.element.processing_element import ProcessingElement
 from rayelastic.runtime.job.completion import Completion
@@ -162,9 +162,9 @@ class MortalCoordinator(Coordinator):
             return partial(passing, folder_of(job.config), (COORDINATOR,), "", step)
 
         for owner, method, step in (
-            (saving, "_at_marks", "save"),
+            (Taker, "_save_at_barriers", "save"),
             (self._journal, "checkpointed", "note"),
-            (saving, "commit", "commit"),
+            (Taker, "commit", "commit"),
             (Completion, "_completed", "complete"),
             (self._journal, "ends_job", "end"),
         ):

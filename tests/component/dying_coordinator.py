@@ -11,8 +11,8 @@ from rayelastic import testing
 from rayelastic.job import Job, LocalControl, prepare
 from rayelastic.runtime.element.host import InProcessHandle, InProcessHost
 from rayelastic.runtime.job.coordinator import Coordinator
+from rayelastic.runtime.journal import ChangeJournal, FileStore
 from rayelastic.runtime.remote import Call, Remote, perform
-from rayelastic.runtime.rescale.change_journal import ChangeJournal, FileStore
 from rayelastic.runtime.values.specs import PESpec
 from rayelastic.runtime.values.status import State
 from rayelastic.testing import Gate
@@ -53,8 +53,8 @@ def bury(dead: Coordinator) -> None:
     """Nothing of a dead coordinator acts from now on: neither its loops, nor what watches its elements."""
     dead._life.was_over(State.FAILED, None)
     dead._loops.halt()
-    if dead._safety is not None:
-        dead._safety._loop.halt()
+    if dead._checkpoints is not None:
+        dead._checkpoints.loop.halt()
     dead._journal.close()
 
 

@@ -24,8 +24,8 @@ from rayelastic.errors import PELostError, RayelasticError
 from rayelastic.job import Job, LocalControl, prepare
 from rayelastic.runtime.element.host import InProcessHandle, InProcessHost
 from rayelastic.runtime.job.coordinator import Coordinator
+from rayelastic.runtime.journal import ChangeJournal
 from rayelastic.runtime.remote import Call, Remote, perform
-from rayelastic.runtime.rescale.change_journal import ChangeJournal
 from rayelastic.runtime.values.specs import PESpec
 from tests.component.rescaling import Counted, Event, Events, Seen
 

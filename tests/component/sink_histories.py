@@ -25,7 +25,7 @@ import rayelastic as rel
 from rayelastic import testing
 from rayelastic.connectors.output.owner import OutputOwner
 from rayelastic.errors import JobFailedError, RayelasticError, SinkError, StateError
-from rayelastic.runtime.checkpoint import loop
+from rayelastic.runtime.checkpoint import protocol
 from rayelastic.runtime.values.failure import Failure
 from rayelastic.runtime.values.status import State
 from tests.component.outputs import KINDS, SCHEMA, Kind
@@ -104,7 +104,7 @@ class History:
     def play(self) -> None:
         """Plays it; an AssertionError tells all that happened."""
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(loop, "FIRST", NEVER)  # the only checkpoints are those that the history takes
+            patch.setattr(protocol, "FIRST", NEVER)  # the only checkpoints are those that the history takes
             self._play()
 
     def _play(self) -> None:
@@ -215,11 +215,11 @@ class History:
         self.places.append(Place(path, run.stream, run.position))
 
     def _checkpoint(self, run: Run) -> None:
-        safety = run.job._control._coordinator._safety
-        if safety is not None:
+        checkpoints = run.job._control._coordinator._checkpoints
+        if checkpoints is not None:
             self.told.append(f"checkpoint at {run.position}")
             taken = run.job.status.checkpoints.taken
-            safety._loop.take()
+            checkpoints.loop.take()
             assert run.job.status.checkpoints.taken == taken + 1, run.job.status.checkpoints.problem
             self._checkpointed(run)
 
@@ -230,12 +230,12 @@ class History:
         self.places.append(Place(run.checkpoints, run.stream, run.position))
 
     def _lose(self, run: Run) -> None:
-        safety = run.job._control._coordinator._safety
-        if safety is None:
+        recovery = run.job._control._coordinator._recovery
+        if recovery is None:
             return
         self.told.append("lose an element")
         restarts = run.job.status.checkpoints.restarts
-        safety.lose(Failure("planted"))
+        recovery.lose(Failure("planted"))
         while run.job.status.checkpoints.restarts == restarts or run.job.status.state is not State.RUNNING:
             assert not run.job.status.state.is_final, run.job.status
             run.job.pause(0.01)
@@ -256,7 +256,7 @@ class History:
                 run.job.wait(PATIENCE)
                 self.complete.add(run.stream)
                 run.position = ROWS
-                if run.job._control._coordinator._safety is not None:
+                if run.job._control._coordinator._checkpoints is not None:
                     self._checkpointed(run)  # the last one
         finally:
             run.job.close()

@@ -17,9 +17,9 @@ import rayelastic as rel
 from rayelastic import connectors
 from rayelastic.connectors import registry
 from rayelastic.errors import ErrorCode, StateError
+from rayelastic.runtime.checkpoint.files import SnapshotFolder
 from rayelastic.runtime.element import hosted
 from rayelastic.runtime.operators.native_schema import native_schema
-from rayelastic.runtime.snapshot import SnapshotFolder
 
 PATIENCE = 60.0
 A_WHILE = 0.001  # seconds a number, so that the job is stopped before the end

@@ -21,7 +21,7 @@ import rayelastic as rel
 from rayelastic import testing
 from rayelastic.fluent.stream import Stream
 from rayelastic.plan.settings.threads import ModelName
-from rayelastic.runtime.element.saving.live_state import export_chunks
+from rayelastic.runtime.checkpoint.state_files import export_chunks
 from rayelastic.testing.collect import SINK, SOURCE, topology_of
 
 KEY = b"0123456789abcdef" * 2

@@ -14,9 +14,9 @@ from rayelastic.testing import Gate
 from tests.component.dying_coordinator import PATIENCE, Died, Doom, DoomedHost, DoomedJob, counting
 
 STEPS = [
-    ("save_at_marks", "pe0", False),
-    ("save_at_marks", "pe0", True),
-    ("commit", "pe0", False),
+    ("checkpoint.save_at_barriers", "pe0", False),
+    ("checkpoint.save_at_barriers", "pe0", True),
+    ("checkpoint.commit", "pe0", False),
     ("open", "pe0", False),
     ("open", "pe1", True),
     ("connect", "pe0", True),
@@ -44,8 +44,8 @@ def test_a_coordinator_dies_while_the_plan_changes(method: str, pe: str, after: 
         doom.when, doom.after = (method, pe), after
         with pytest.raises(Died):
             doomed.job.change(plan.with_replicas(region, 1, ["pe1"]))
-        assert doomed.coordinator._safety is not None
-        doomed.coordinator._safety._loop.halt()  # it is dead
+        assert doomed.coordinator._checkpoints is not None
+        doomed.coordinator._checkpoints.loop.halt()  # it is dead
         doomed.follow()
         gate.open()
         left = doomed.numbers()

@@ -54,10 +54,14 @@ class Element:
 
     def prepare(self, epoch: int) -> dict[str, Output]:
         self.scheduler.hold(list(self.ids.values()), drain=True, timeout=PATIENCE)
-        outputs = self.hosted.prepare(epoch, self.blobs)
+        outputs = {name: sink.prepare(epoch, self.blobs) for name, sink in self.hosted.sinks.items()}
         assert {name: output.rows for name, output in outputs.items()} == dict.fromkeys(outputs, self.position)
         document = json.dumps({name: asdict(output) for name, output in outputs.items()})
         return {name: Output(**one) for name, one in json.loads(document).items()}
+
+    def commit(self, epoch: int) -> None:
+        for sink in self.hosted.sinks.values():
+            sink.commit(epoch)
 
     def kill(self) -> None:
         self.scheduler.stop()
@@ -146,7 +150,7 @@ def test_an_element_that_is_lost_is_made_anew_and_every_sink_goes_on(lost: str, 
     first = position
     assert 0 < position <= CUTS[0]
     element.scheduler.release()
-    element.hosted.commit(1)
+    element.commit(1)
     gates[0].open()
     assert gates[1].wait_reached(PATIENCE)
     if lost != "held":
@@ -155,7 +159,7 @@ def test_an_element_that_is_lost_is_made_anew_and_every_sink_goes_on(lost: str, 
         if lost != "prepared":
             outputs, position = later, there
         if lost in ("told", "later"):
-            element.hosted.commit(2)
+            element.commit(2)
         element.scheduler.release()
     gates[1].open()
     if lost == "later":

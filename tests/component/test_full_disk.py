@@ -11,8 +11,8 @@ import pytest
 
 import rayelastic as rel
 from rayelastic import testing
+from tests.component.checkpoint.test_checkpoints import Losing
 from tests.component.dying_coordinator import PATIENCE, ROWS, Row
-from tests.component.test_checkpoints import Losing
 
 SIZE = 256 << 10  # bytes of the disk: enough for some checkpoints of this job
 

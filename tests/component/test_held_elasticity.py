@@ -12,7 +12,7 @@ import rayelastic as rel
 from rayelastic.job import Job, LocalControl, prepare
 from rayelastic.plan.config import RegionsName
 from rayelastic.runtime.job.coordinator import Coordinator
-from rayelastic.runtime.rescale.change_journal import ChangeJournal, FileStore
+from rayelastic.runtime.journal import ChangeJournal, FileStore
 from rayelastic.runtime.values.region_adaptation import RegionAdaptation
 from tests.component.dying_coordinator import bury
 from tests.component.test_rescale_crashes import MortalHost

@@ -10,7 +10,7 @@ from rayelastic import testing
 from rayelastic.job import Job, LocalControl, prepare, start
 from rayelastic.runtime.element.host import InProcessHost
 from rayelastic.runtime.job.coordinator import Coordinator
-from rayelastic.runtime.rescale.change_journal import ChangeJournal, FileStore
+from rayelastic.runtime.journal import ChangeJournal, FileStore
 from rayelastic.web.events import EventKind
 from rayelastic.web.sampling import Sampler
 from tests.component.dying_coordinator import bury
@@ -21,8 +21,8 @@ NEVER = 600.0  # seconds between two checkpoints: they are taken when the test s
 
 
 def take(coordinator: Coordinator) -> None:
-    assert coordinator._safety is not None
-    coordinator._safety._loop.take()
+    assert coordinator._checkpoints is not None
+    coordinator._checkpoints.loop.take()
 
 
 def test_checkpoints_behind_the_death_of_a_coordinator_have_the_jobs_time(tmp_path: Path) -> None:

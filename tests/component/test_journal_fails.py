@@ -15,10 +15,10 @@ from rayelastic import testing
 from rayelastic.job import Job, LocalControl, prepare
 from rayelastic.runtime.element.host import InProcessHost
 from rayelastic.runtime.job.coordinator import Coordinator
-from rayelastic.runtime.rescale.change_journal import ChangeJournal, FileStore, JournalStore
+from rayelastic.runtime.journal import ChangeJournal, FileStore, JournalStore
 from rayelastic.runtime.values.specs import JobSpec
+from tests.component.checkpoint.test_checkpoint_crashes import NEVER, check, lose, take, topology
 from tests.component.dying_coordinator import PATIENCE, bury
-from tests.component.test_checkpoint_crashes import NEVER, check, lose, take, topology
 from tests.component.test_full_disk import disk, fill
 
 __all__ = ["disk"]

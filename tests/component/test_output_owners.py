@@ -335,13 +335,13 @@ def test_a_job_recovers_from_the_checkpoint_before_one_whose_part_is_damaged(tmp
     """E5, while the job runs."""
     kind = KINDS["csv-folder"]
     held = Held(kind.sink(str(tmp_path / kind.name)), [300, 600], config=CHECKPOINTS)
-    safety = held.job._control._coordinator._safety  # type: ignore[attr-defined]
+    coordinator = held.job._control._coordinator  # type: ignore[attr-defined]
     for _ in range(2):
         held.wait()
-        safety._loop.take()
+        coordinator._checkpoints.loop.take()
     newest = max((tmp_path / "out").glob("part-1-*"))
     newest.write_bytes(newest.read_bytes().replace(b"555", b"556"))
-    safety.lose(Failure("planted"))
+    coordinator._recovery.lose(Failure("planted"))
     held.end()
     assert kind.rows(tmp_path) == ALL
     assert held.job.status.checkpoints.restarts >= 1

@@ -117,7 +117,7 @@ def test_a_job_goes_back_and_opens_its_partitions_where_they_were(tmp_path: Path
     try:
         for gate in gates.values():
             assert gate.wait_reached(PATIENCE)
-            coordinator._safety._loop.take()  # type: ignore[union-attr]
+            coordinator._checkpoints.loop.take()  # type: ignore[union-attr]
             before = job.status.checkpoints
             coordinator._lose(Failure("PE pe0 was lost"))
             while job.status.checkpoints.restarts == before.restarts or len(source.opened) % 2:

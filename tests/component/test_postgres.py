@@ -17,8 +17,8 @@ from rayelastic.connectors.output.record import Output, SinkContext
 from rayelastic.connectors.postgres.writer import PostgresTable
 from rayelastic.errors import JobFailedError, RayelasticError, SinkError, SinkLostError, StateError
 from rayelastic.runtime.values.status import State
+from tests.component.checkpoint.test_checkpoints import Losing
 from tests.component.checkpoint_folder import Blobs
-from tests.component.test_checkpoints import Losing
 from tests.postgres import needs_postgres, postgres_server, restart
 from tests.raising import raises
 

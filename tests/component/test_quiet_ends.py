@@ -15,7 +15,8 @@ import pytest
 import rayelastic as rel
 from rayelastic.errors import PELostError, StateError, UnavailableError
 from rayelastic.job.control import saved
-from rayelastic.runtime.snapshot import Snapshot, SnapshotFolder
+from rayelastic.runtime.checkpoint.files import SnapshotFolder
+from rayelastic.runtime.values.snapshot import Manifest, Snapshot
 from tests.raising import raises
 
 pytestmark = pytest.mark.edges
@@ -116,7 +117,7 @@ def test_a_coordinator_that_dies_while_it_saves_says_what_is_there(
     def save() -> None:
         if there:
             SnapshotFolder(snapshot).make()
-            SnapshotFolder(snapshot).write_manifest("job", {}, [], {})
+            SnapshotFolder(snapshot).write_manifest(Manifest.of_parts("job", {}, [], signed=False))
         raise UnavailableError("the actor is unavailable")
 
     if said is None:

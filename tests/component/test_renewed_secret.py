@@ -13,8 +13,8 @@ from rayelastic import testing
 from rayelastic.errors import ChangeError
 from rayelastic.job import Job
 from rayelastic.runtime.job.coordinator import Coordinator
+from rayelastic.runtime.journal import ChangeJournal, FileStore
 from rayelastic.runtime.port.data_port import HandshakeError, Refusal, dial
-from rayelastic.runtime.rescale.change_journal import ChangeJournal, FileStore
 from tests.component.dying_coordinator import PATIENCE, ROWS, Died, Doom, DoomedHost, DoomedJob, Row
 from tests.raising import raises
 

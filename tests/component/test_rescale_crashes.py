@@ -17,9 +17,9 @@ from rayelastic.job import Job, LocalControl, prepare
 from rayelastic.runtime.element.host import InProcessHandle, InProcessHost
 from rayelastic.runtime.job.coordinator import Coordinator
 from rayelastic.runtime.job.job_cluster import RETIRE_TIMEOUT
+from rayelastic.runtime.journal import ChangeJournal, FileStore
 from rayelastic.runtime.remote import Call, Remote, perform
 from rayelastic.runtime.rescale import performer
-from rayelastic.runtime.rescale.change_journal import ChangeJournal, FileStore
 from rayelastic.runtime.values.specs import PESpec
 from tests.component.dying_coordinator import bury
 from tests.component.rescaling import Feed, check, topology_of

@@ -10,7 +10,7 @@ import pyarrow.dataset as dataset
 
 import rayelastic as rel
 from rayelastic.plan.settings.checkpoint import Checkpoint
-from rayelastic.runtime.snapshot import MANIFEST
+from rayelastic.runtime.checkpoint.files import MANIFEST
 
 PATIENCE = 60.0
 LINES = 50_000

@@ -10,7 +10,7 @@ import pytest
 
 import rayelastic as rel
 from rayelastic import testing
-from tests.component.test_checkpoints import Losing
+from tests.component.checkpoint.test_checkpoints import Losing
 
 MOST_SECONDS = 5.0  # for a checkpoint
 MOST_HELD = 0.3  # seconds

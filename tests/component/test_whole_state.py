@@ -13,7 +13,7 @@ import rayelastic as rel
 from rayelastic import testing
 from rayelastic.errors import GraphError, StateError
 from rayelastic.fluent.stream import Stream
-from tests.component.test_checkpoints import Losing
+from tests.component.checkpoint.test_checkpoints import Losing
 from tests.raising import raises
 
 PATIENCE = 60.0

@@ -14,7 +14,7 @@ from typing import Any
 import rayelastic as rel
 from rayelastic import testing
 from rayelastic.errors import GraphError
-from tests.component.test_checkpoints import Losing
+from tests.component.checkpoint.test_checkpoints import Losing
 from tests.random_topologies.program import Program
 
 PATIENCE = 60.0  # seconds

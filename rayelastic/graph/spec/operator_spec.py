@@ -12,6 +12,7 @@ from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+from rayelastic.errors import ErrorCode, StateError
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.records.time_info import TimeInfo, TimeToLive
 from rayelastic.graph.spec.concurrency import Concurrency
@@ -339,6 +340,10 @@ class OperatorSpec:
     def is_source(self) -> bool:
         """Whether it is a source."""
         return not self.inputs
+
+    def state_error(self, problem: str, hint: str = "", code: ErrorCode | None = None) -> StateError:
+        """Return an error about its state, or its position in the input."""
+        return StateError(problem, operator=self.name, location=self.location, hint=hint, code=code)
 
     @property
     def state_form(self) -> str | None:

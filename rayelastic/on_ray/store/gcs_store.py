@@ -11,7 +11,7 @@ from contextlib import suppress
 from rayelastic.errors import ErrorCode, JobExistsError, UnavailableError
 from rayelastic.on_ray.connect import NAMESPACE
 from rayelastic.on_ray.private import adapter
-from rayelastic.runtime.rescale.change_journal import JournalStore
+from rayelastic.runtime.journal import JournalStore
 
 JOB = "job:"  # of the key of a job, which exists until it is closed
 DIGITS = 12  # of a line's number in its key, so that keys sort as numbers do

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rayelastic.errors import ConfigError
+from rayelastic.plan.settings.checks import check_seconds, check_whole
 
 __all__ = ["Checkpoint"]
 
@@ -46,7 +47,7 @@ class Checkpoint:
     3600.0
     >>> Checkpoint(every=0)
     Traceback (most recent call last):
-    rayelastic.errors.ConfigError: Checkpoint(every=0). Pass seconds, 0.2 or more [invalid-setting]
+    rayelastic.errors.ConfigError: Checkpoint(every=0). Give seconds, 0.2 or more [invalid-setting]
     """
 
     location: str | Path | None = None
@@ -57,16 +58,10 @@ class Checkpoint:
     key: bytes | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        every: object = self.every
-        if not isinstance(every, int | float) or isinstance(every, bool) or not SHORTEST <= every < float("inf"):
-            raise ConfigError(f"Checkpoint(every={every!r})", hint=f"Pass seconds, {SHORTEST:g} or more")
-        timeout: object = self.outage_timeout
-        if not isinstance(timeout, int | float) or isinstance(timeout, bool) or not 0 <= timeout < float("inf"):
-            raise ConfigError(f"Checkpoint(outage_timeout={timeout!r})", hint="Pass seconds, 0 or more")
-        for name, least in (("keep", 1), ("restarts", 0)):
-            value: object = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < least:
-                raise ConfigError(f"Checkpoint({name}={value!r})", hint=f"Pass a whole number, {least} or more")
+        check_seconds(f"Checkpoint(every={self.every!r})", self.every, SHORTEST)
+        check_seconds(f"Checkpoint(outage_timeout={self.outage_timeout!r})", self.outage_timeout, 0)
+        check_whole(f"Checkpoint(keep={self.keep!r})", self.keep)
+        check_whole(f"Checkpoint(restarts={self.restarts!r})", self.restarts, 0)
         location: object = self.location
         if location is not None and not (isinstance(location, str | Path) and str(location)):
             raise ConfigError(f"Checkpoint({location!r}): no location", hint="Pass a folder, a URI, or None")

@@ -13,20 +13,21 @@ __all__ = ["check_flags", "check_seconds", "check_share", "check_whole", "choice
 E = TypeVar("E", bound=Enum)
 
 
-def check_whole(shown: str, value: object) -> None:
-    """Raise unless the value is a whole number, 1 or more.
+def check_whole(shown: str, value: object, least: int = 1) -> None:
+    """Raise unless the value is a whole number that isn't too small.
 
     Args:
         shown: The setting with its value, such as 'JobConfig(pes=0)'.
         value: The value.
+        least: The smallest valid value.
 
     Raises:
         ConfigError: it isn't.
     """
     if not isinstance(value, int) or isinstance(value, bool):
-        raise ConfigError(f"{shown}: no whole number", hint="Give a whole number, 1 or more")
-    if value < 1:
-        raise ConfigError(f"{shown}: too small", hint="Give a whole number, 1 or more")
+        raise ConfigError(f"{shown}: no whole number", hint=f"Give a whole number, {least} or more")
+    if value < least:
+        raise ConfigError(f"{shown}: too small", hint=f"Give a whole number, {least} or more")
 
 
 def check_seconds(shown: str, value: object, least: float) -> None:

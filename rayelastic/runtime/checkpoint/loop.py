@@ -1,6 +1,6 @@
-"""Takes a checkpoint of a running job once per period, and removes obsolete ones.
+"""Takes a checkpoint of a running job once per period.
 
-Must not know how one is taken.
+Must not know how one is taken, nor when the next one is due (protocol.py).
 """
 
 from __future__ import annotations
@@ -10,10 +10,9 @@ import threading
 import time
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from rayelastic.errors import ErrorCode, RayelasticError, StateError
-from rayelastic.runtime.checkpoint.saving import Taken
 from rayelastic.runtime.values.checkpoint_record import CheckpointCounters, CheckpointRecord
 from rayelastic.runtime.values.status import State
 from rayelastic.runtime.watch.event_log import tell
@@ -21,13 +20,25 @@ from rayelastic.runtime.watch.event_log import tell
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["CheckpointLoop"]
+    from rayelastic.runtime.checkpoint.protocol import Schedule
 
-STANDSTILL_SHARE = 20  # sources are held for at most one part in so many of the time
-ASKED_SHARE = 2  # the same for a requested checkpoint, because the requesting source waits anyway
-FIRST = 1.0  # seconds until the first one: before it the job could only restart from its beginning
-LONGEST_WAIT = 600.0  # seconds between two checkpoints, however long they take
-MOST_BACKOFF = 16  # periods after failures in a row
+__all__ = ["CheckpointLoop", "Life"]
+
+
+class Life(Protocol):
+    """The life of a job; JobLife implements it."""
+
+    checkpoints: CheckpointCounters
+
+    @property
+    def state(self) -> State:
+        """The job's state."""
+        ...
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the job runs, under any coordinator."""
+        ...
 
 
 class CheckpointLoop:
@@ -35,31 +46,25 @@ class CheckpointLoop:
 
     Args:
         job: The job's name.
-        every: Seconds between two.
-        take: Takes one, and returns its duration.
-        state: Returns the job's state.
-        counters: Reads and, with a value, writes the counters.
+        schedule: Says when the next one is due.
+        take: Takes one, and returns its record.
+        life: The job's life, with its counters.
         clock: Returns seconds, monotonic.
-        age: Returns seconds since the start of the job, for the records; `clock` by default.
     """
 
     def __init__(
         self,
         job: str,
-        every: float,
-        take: Callable[[], Taken],
-        state: Callable[[], State],
-        counters: Callable[[CheckpointCounters | None], CheckpointCounters],
+        schedule: Schedule,
+        take: Callable[[], CheckpointRecord],
+        life: Life,
         *,
         clock: Callable[[], float] = time.monotonic,
-        age: Callable[[], float] | None = None,
     ) -> None:
-        self._age = age or clock
         self._job = job
-        self._every = every
+        self._schedule = schedule
         self._take = take
-        self._state = state
-        self._counters = counters
+        self._life = life
         self._clock = clock
         self._failed = 0  # in a row
         self._taking = threading.RLock()
@@ -112,54 +117,31 @@ class CheckpointLoop:
             return self._take_next()
 
     def _take_next(self) -> Exception | None:
-        if self._state() is not State.RUNNING:
+        if self._life.state is not State.RUNNING:
             return StateError("the job doesn't run", code=ErrorCode.JOB_NOT_RUNNING)
         with self._changed:
             self._begun += 1
             begun = self._begun
-        counted, since = self._counters(None), self._age()
+        since = self._life.seconds
         try:
-            taken = self._take()
+            record = self._take()
         except (RayelasticError, TimeoutError, OSError) as error:
-            if self._stopped or self._state() is not State.RUNNING:
+            if self._stopped or self._life.state is not State.RUNNING:
                 return error  # it ends, or recovers: others report that
             self._failed += 1
-            now, reason = self._age(), f"{error}"
-            given_up = self._counters(None).with_record(CheckpointRecord(0, now, now - since, problem=reason))
-            spent = counted.abandoned_seconds + now - since
-            self._counters(replace(given_up, abandoned=counted.abandoned + 1, abandoned_seconds=spent, problem=reason))
+            now, reason = self._life.seconds, f"{error}"
+            self._life.checkpoints = self._life.checkpoints.aborted(
+                CheckpointRecord(0, now, now - since, problem=reason)
+            )
             seconds = round(now - since, 3)
             tell("checkpoint abandoned", job=self._job, level=logging.WARNING, seconds=seconds, reason=reason)
             return error
         self._failed = 0
-        self._counters(
-            replace(
-                self._counters(None).with_record(taken.record(self._age())),
-                taken=counted.taken + 1,
-                last=taken.epoch,
-                seconds=taken.seconds,
-                paused=taken.paused,
-                problem="",
-            )
-        )
+        self._life.checkpoints = self._life.checkpoints.completed(replace(record, at=self._life.seconds))
         with self._changed:
             self._complete = begun
             self._changed.notify_all()
         return None
-
-    def wait_before_next(self, *, asked: bool = False) -> float:
-        """Return the seconds until the next one is due.
-
-        Args:
-            asked: Whether it is requested by a source that waits meanwhile.
-        """
-        if asked:
-            backoff = min(FIRST, self._every) * min(MOST_BACKOFF, (1 << self._failed) - 1)
-            return min(LONGEST_WAIT, max(backoff, ASKED_SHARE * self._counters(None).paused))
-        if not self._counters(None).taken and not self._failed:
-            return min(FIRST, self._every)
-        backoff = self._every * min(MOST_BACKOFF, 1 << self._failed)
-        return min(LONGEST_WAIT, max(backoff, STANDSTILL_SHARE * self._counters(None).paused))
 
     def _run(self) -> None:
         while self._wait():
@@ -170,7 +152,8 @@ class CheckpointLoop:
         began = self._clock()
         with self._changed:
             while not self._stopped:
-                left = began + self.wait_before_next(asked=self._wanted > self._begun) - self._clock()
+                asked = self._wanted > self._begun
+                left = began + self._schedule.wait(self._life.checkpoints, self._failed, asked=asked) - self._clock()
                 if left <= 0:
                     break
                 self._changed.wait(left)

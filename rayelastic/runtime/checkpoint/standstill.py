@@ -10,28 +10,54 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from rayelastic.errors import ErrorCode, PELostError, StateError
+from rayelastic.runtime.checkpoint.protocol import is_empty
 
 if TYPE_CHECKING:
-    from rayelastic.runtime.element.api import ElementApi
-    from rayelastic.runtime.element.host import PEHandle
+    from collections.abc import Callable, Iterable, Mapping
 
-__all__ = ["Flow", "Standstill", "ask_all", "is_empty"]
+    from rayelastic.runtime.checkpoint.element import ElementCheckpoint
+    from rayelastic.runtime.values.status import PEStatus
 
-Flow = Mapping[str, tuple[int, int]]  # {link: (put into it here, received from it here)}
+__all__ = ["ANSWER_TIMEOUT", "Element", "Handle", "Standstill", "ask_all", "tell_all"]
+
 LOOK = 0.005  # seconds between two checks for tuples in flight
 FIRST_TURN = 0.05  # seconds to hold all operators in; as many between two tries
 MOST_TURN = 1.0
 MOST_CALLS = 16  # concurrent ones
 ANSWER_TIMEOUT = 10.0  # seconds for an answer beyond the time of the requested action
-RELEASE_TIMEOUT = 10.0  # seconds for a PE to continue, or to end
 
 T = TypeVar("T")
+
+
+class Element(Protocol):
+    """A PE, as the taker of checkpoints knows it; see ElementApi. Calls may raise PELostError and TimeoutError."""
+
+    @property
+    def checkpoint(self) -> ElementCheckpoint:
+        """Its part of checkpoints."""
+        ...
+
+    def status(self) -> PEStatus:
+        """Return its state."""
+        ...
+
+
+class Handle(Protocol):
+    """A PE in any process; see PEHandle."""
+
+    @property
+    def pe(self) -> str:
+        """The id of the PE."""
+        ...
+
+    def within(self, timeout: float) -> Element:
+        """Return the PE; each call waits so many seconds for its answer."""
+        ...
 
 
 class Standstill:
@@ -43,9 +69,9 @@ class Standstill:
         patience: Seconds for tuples in flight to be processed.
     """
 
-    def __init__(self, job: str, handles: Mapping[str, PEHandle], patience: float) -> None:
-        self._job = job
-        self._handles = dict(handles)
+    def __init__(self, job: str, handles: Mapping[str, Handle], patience: float) -> None:
+        self._busy = f"job '{job}' didn't process its queued tuples within {patience:g} s"
+        self._handles = handles
         self._patience = patience
 
     def begin(self) -> None:
@@ -54,56 +80,39 @@ class Standstill:
         Raises:
             StateError: Tuples in flight aren't processed in time, or can't be saved; the message names the operator.
         """
-        until, turn = time.monotonic() + self._patience, FIRST_TURN
-        self.each(lambda element: element.hold_sources(), self._patience)
+        until, turn, pause = time.monotonic() + self._patience, FIRST_TURN, threading.Event()
+        ask_all(self._handles, lambda element: element.checkpoint.hold_sources(), self._patience)
         while True:
-            self._await_empty_links(until)
-            busy = self._hold_all(turn)
-            if not busy:
+            while not is_empty(ask_all(self._handles, lambda element: element.checkpoint.flow(), ANSWER_TIMEOUT)):
+                self._check(until, self._busy)
+                pause.wait(LOOK)
+            if not (busy := self._hold_all(turn)):
                 return
-            if time.monotonic() > until:
-                raise StateError(busy, hint="Retry when it is less busy", code=ErrorCode.JOB_BUSY)
-            threading.Event().wait(turn)
+            self._check(until, busy)
+            pause.wait(turn)
             turn = min(2 * turn, MOST_TURN)
+
+    def end(self, *, resume: bool) -> None:
+        """Release everything, or end the sources where they are; see ElementCheckpoint.release."""
+        tell_all(self._handles.values(), lambda element: element.checkpoint.release(resume), ANSWER_TIMEOUT)
 
     def _hold_all(self, turn: float) -> str:
         """Try to hold all operators, and release them if that fails; return why it failed."""
-        held = self.each(lambda element: element.hold_all(turn), turn)
+        held = ask_all(self._handles, lambda element: element.checkpoint.hold_all(turn), turn)
         busy = next((why for _, why in held.values() if why), "")
         if not busy and is_empty({pe: flow for pe, (flow, _) in held.items()}):
             return ""
-        self.each(lambda element: element.let_go_on(), RELEASE_TIMEOUT)
-        return busy or f"job '{self._job}' didn't process its queued tuples within {self._patience:g} s"
+        ask_all(self._handles, lambda element: element.checkpoint.release_operators(), ANSWER_TIMEOUT)
+        return busy or self._busy
 
-    def each(self, ask: Callable[[ElementApi], T], patience: float) -> dict[str, T]:
-        """Call all elements at once; return {element: its answer}.
-
-        Args:
-            ask: A call of a method.
-            patience: Seconds that it may take.
-        """
-        return ask_all(self._handles, ask, patience)
-
-    def end(self, go_on: bool) -> None:
-        """Release everything, or end the sources where they are; see ElementApi.release."""
-        for handle in self._handles.values():
-            with suppress(PELostError, TimeoutError):  # its watcher reports a loss
-                handle.within(RELEASE_TIMEOUT).release(go_on)
-
-    def _await_empty_links(self, until: float) -> None:
-        nobody = threading.Event()
-        while not is_empty(self.each(lambda element: element.flow(), ANSWER_TIMEOUT)):
-            if time.monotonic() > until:
-                raise StateError(
-                    f"job '{self._job}' didn't process its queued tuples within {self._patience:g} s",
-                    hint="Retry when it is less busy",
-                    code=ErrorCode.JOB_BUSY,
-                )
-            nobody.wait(LOOK)
+    @staticmethod
+    def _check(until: float, busy: str) -> None:
+        if time.monotonic() > until:
+            raise StateError(busy, hint="Retry when it is less busy", code=ErrorCode.JOB_BUSY)
 
 
 def ask_all(
-    handles: Mapping[str, PEHandle], ask: Callable[[ElementApi], T], patience: float, most: int = MOST_CALLS
+    handles: Mapping[str, Handle], ask: Callable[[Element], T], patience: float, most: int = MOST_CALLS
 ) -> dict[str, T]:
     """Call all elements at once; return {element: its answer}.
 
@@ -114,34 +123,15 @@ def ask_all(
         most: The most concurrent calls.
     """
     with ThreadPoolExecutor(min(most, len(handles))) as calls:
-        asked = {
+        answers = {
             pe: calls.submit(lambda handle=handle: ask(handle.within(patience + ANSWER_TIMEOUT)))  # type: ignore[misc]
             for pe, handle in handles.items()
         }
-        return {pe: answer.result() for pe, answer in asked.items()}
+        return {pe: answer.result() for pe, answer in answers.items()}
 
 
-def is_empty(flows: Mapping[str, Flow]) -> bool:
-    """Return whether no tuple is in flight between elements.
-
-    A link with only one known end is from or to an element that has left, and transports nothing any more.
-
-    Args:
-        flows: {element: its links}.
-
-    >>> is_empty({"pe0": {"a->b": (5, 0)}, "pe1": {"a->b": (0, 5)}})
-    True
-    >>> is_empty({"pe0": {"a->b": (5, 0)}, "pe1": {"a->b": (0, 4)}})
-    False
-    >>> is_empty({"pe0": {"a->b": (5, 0), "c->c": (3, 2)}})
-    False
-    """
-    ends: dict[str, list[tuple[int, int]]] = {}
-    for flow in flows.values():
-        for link, counts in flow.items():
-            ends.setdefault(link, []).append(counts)
-    return all(
-        sum(put for put, _ in both) == sum(given for _, given in both)
-        for both in ends.values()
-        if len(both) > 1 or all(both[0])
-    )
+def tell_all(handles: Iterable[Handle], ask: Callable[[Element], None], timeout: float) -> None:
+    """Call elements one after the other, except those that are lost: their watchers report the loss."""
+    for handle in handles:
+        with suppress(PELostError, TimeoutError):
+            ask(handle.within(timeout))

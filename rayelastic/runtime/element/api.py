@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from rayelastic.connectors.pushed.frames import Epoch
     from rayelastic.plan.exec_plan import PlanLink
     from rayelastic.policy.element.cpu_budgets import CpuBudget
+    from rayelastic.runtime.checkpoint.element import ElementCheckpoint
     from rayelastic.runtime.element.state_transfer import Ranges
     from rayelastic.runtime.port.data_port import PortAddress
-    from rayelastic.runtime.snapshot import Part, Snapshot
     from rayelastic.runtime.values.adaptation import Adaptation
     from rayelastic.runtime.values.host_use import HostUse
     from rayelastic.runtime.values.specs import IngestAddress
@@ -66,6 +66,11 @@ class ElementApi(Protocol):
     @property
     def routing(self) -> RoutingApi:
         """Its routers."""
+        ...
+
+    @property
+    def checkpoint(self) -> ElementCheckpoint:
+        """Its part of checkpoints."""
         ...
 
     # --- its life -----------------------------------------------------------------------------------------------
@@ -168,70 +173,4 @@ class ElementApi(Protocol):
 
     def read_state(self, operator: str, ranges: Ranges, most: int, /) -> list[bytes]:
         """Export about so many keys of an operator in some hash ranges, while it runs."""
-        ...
-
-    # --- checkpoints ------------------------------------------------------------------------------------------------
-
-    def hold_sources(self) -> None:
-        """Hold its sources at their positions."""
-        ...
-
-    def hold_all(self, patience: float, /) -> tuple[dict[str, tuple[int, int]], str]:
-        """Hold all operators once the tuples in the element have been processed.
-
-        Returns the flow then, and why they aren't held, if not in time: in that case everything continues.
-        """
-        ...
-
-    def let_go_on(self) -> None:
-        """Release its operators, except the sources."""
-        ...
-
-    def flow(self) -> dict[str, tuple[int, int]]:
-        """Return {link: (records and marks that were put into it here, those that were received from it here)}."""
-        ...
-
-    def save(self, snapshot: Snapshot, epoch: int, alone: bool = False, stops: bool = False, /) -> Part:
-        """Write the state of its operators, which are all held, for a checkpoint.
-
-        With `alone` it refers to no other checkpoint; with `stops` the job ends there.
-        """
-        ...
-
-    def save_at_marks(self, snapshot: Snapshot, epoch: int, patience: float, /) -> tuple[Part, float]:
-        """Write the state of its operators while they run, each at the checkpoint barrier of an epoch.
-
-        Its sources send the barrier; all elements are called at once. Returns also the seconds for which sources were
-        held.
-        """
-        ...
-
-    def abandon_epochs(self, epoch: int, /) -> None:
-        """Ignore barriers up to that of an epoch from now on; operators that are held at one continue."""
-        ...
-
-    def commit(self, epoch: int, kept: Sequence[str] | None = None, /) -> None:
-        """Show what its sinks prepared for a checkpoint that is complete now.
-
-        Checkpoints on its node's local disk are removed, except those at the places in `kept`.
-        """
-        ...
-
-    def saved(self, snapshot: Snapshot, name: str, digest: str, /) -> bytes | None:
-        """Return a file of a checkpoint from its node's disk; None if it is missing or another one."""
-        ...
-
-    def keep_saved(self, snapshot: Snapshot, name: str, data: bytes, /) -> None:
-        """Write a file of another node's checkpoint to its own disk."""
-        ...
-
-    def discard_checkpoints(self) -> None:
-        """Remove the job's checkpoints from the local disk of its node."""
-        ...
-
-    def release(self, go_on: bool, /) -> None:
-        """Release its operators, or end its sources where they are.
-
-        In the second case, sinks complete what they have; no other operator sees an end of the streams.
-        """
         ...

@@ -5,7 +5,6 @@ Knows one operator at a time, neither their connections nor the scheduler.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import logging
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ from rayelastic.connectors.source import SourceOperator
 from rayelastic.errors import SinkError, SourceError, StateError
 from rayelastic.graph.spec.operator_spec import OperatorSpec, SinkDescription, SourceDescription
 from rayelastic.plan.settings.checkpoint import Checkpoint
+from rayelastic.runtime.checkpoint.element import naming
 from rayelastic.runtime.loops.event_loop import EventLoop
 from rayelastic.runtime.operators.functions import Resources
 from rayelastic.runtime.operators.native_schema import native_schema
@@ -28,7 +28,7 @@ from rayelastic.runtime.watch.event_log import tell
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable, Collection, Iterator, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from rayelastic.connectors.files.bad_rows import LeftOut
     from rayelastic.connectors.inputs import Input
@@ -76,8 +76,7 @@ class HostedOperators:
             SinkError: A sink's output can't be written.
             StateError: An output isn't what the earlier run left; the message names the sink.
         """
-        settings = self._spec.config.checkpoint
-        keep = settings.keep if isinstance(settings, Checkpoint) else Checkpoint().keep
+        keep = (self._spec.config.checkpoint or Checkpoint()).keep
         recovers, run, job = self._spec.manifest is not None, self._spec.job_id, self._spec.job
         past = Past(outputs, store, by_epoch, keep, recovers, run, job)
         for number, operator in enumerate(self._operators):
@@ -95,11 +94,9 @@ class HostedOperators:
             SinkError: An output can't be written; the message names the sink.
         """
         for name, sink in self.sinks.items():
-            try:
+            with naming(self.by_name[name], SinkError, StateError):
                 if taken_back := sink.begin():
                     tell("rows taken back", job=self._spec.job, pe=self._spec.pe, operator=name, what=taken_back)
-            except (SinkError, StateError) as error:
-                raise error.at(name, self.by_name[name].location) from error.__cause__
 
     @property
     def is_fed(self) -> bool:
@@ -123,7 +120,7 @@ class HostedOperators:
 
     def build(self) -> None:
         """Make the native operators."""
-        self.natives = {operator.name: self._make(operator) for operator in self._operators}
+        self.natives.update({operator.name: self._make(operator) for operator in self._operators})
 
     def seek(self, positions: Mapping[str, int], inputs: Mapping[str, Input]) -> dict[str, int]:
         """Make the sources begin at their positions, or as close before them as possible. Call it before they start.
@@ -141,71 +138,11 @@ class HostedOperators:
         """
         again = {}
         for name, position in positions.items():
-            try:
+            with naming(self.by_name[name], SourceError, StateError):
                 again[name] = self.sources[name].seek(position, inputs.get(name))
-            except (SourceError, StateError) as error:
-                raise error.at(name, self.by_name[name].location) from error.__cause__
             if again[name]:
                 tell("rows are read again", job=self._spec.job, pe=self._spec.pe, operator=name, rows=again[name])
         return again
-
-    def prepare(self, epoch: int, store: BlobStore) -> dict[str, Output]:
-        """Make the rows that sinks have received durable. Every operator is held, and no tuple is in flight.
-
-        Args:
-            epoch: The checkpoint's number, 1 and up; each is larger than the one before.
-            store: Stores data that isn't written anywhere else.
-
-        Returns:
-            {sink: what it has written}, for the checkpoint. A sink that is made with this continues there, and removes
-            all later output.
-
-        Raises:
-            SinkError: A sink can't write, and stops; the message names it.
-            StateError: The checkpoint can't be written.
-        """
-        return {name: self.prepare_sink(name, epoch, store) for name in self.sinks}
-
-    def prepare_sink(self, name: str, epoch: int, store: BlobStore) -> Output:
-        """Prepare one sink, which is held, or has ended."""
-        with self._naming(name):
-            return self.sinks[name].prepare(epoch, store)
-
-    def stop(self, epoch: int, taken: Mapping[str, int], store: BlobStore) -> dict[str, Output]:
-        """Do the same for a job that ends where its operators are held.
-
-        Args:
-            epoch: A number that no checkpoint has.
-            taken: {sink: rows that it has received in this run}.
-            store: Stores data that isn't written anywhere else.
-
-        Returns:
-            {sink: what it will have written once it is completed}, for a later run.
-        """
-        written = {}
-        for name, sink in self.sinks.items():
-            with self._naming(name):
-                if (output := sink.stop(epoch, taken[name], store)) is not None:
-                    written[name] = output
-        return written
-
-    def commit(self, epoch: int) -> None:
-        """Show what was prepared for an epoch, whose checkpoint is complete, and those before.
-
-        Call it from any thread, while the operators run; safe to repeat. If it is omitted, the next commit shows it, or
-        the job that restores the checkpoint.
-
-        Raises:
-            SinkError: A sink can't show it, after the others have; the message names it.
-        """
-        failures: list[SinkError] = []
-        for name, sink in self.sinks.items():
-            try:
-                sink.commit(epoch)
-            except SinkError as error:
-                failures.append(error.at(name, self.by_name[name].location))
-        if failures:
-            raise failures[0]
 
     def wakes(self, poke: Callable[[int], None], ids: Mapping[str, int]) -> None:
         """Poke operators that wait for calls when one is done.
@@ -229,7 +166,7 @@ class HostedOperators:
         """
         left = {}
         for name, sink in self.sinks.items():
-            with self._naming(name):
+            with naming(self.by_name[name], SinkError):
                 left[name] = sink.close()
         self._objects.shut_down()
         return left
@@ -259,13 +196,6 @@ class HostedOperators:
             self._logged.add(source)
             at = {"job": self._spec.job, "pe": self._spec.pe, "operator": source}
             tell("bad rows left out", level=logging.WARNING, count=rows.count, first=rows.first, **at)
-
-    @contextlib.contextmanager
-    def _naming(self, sink: str) -> Iterator[None]:
-        try:
-            yield
-        except SinkError as error:
-            raise error.at(sink, self.by_name[sink].location) from error.__cause__
 
     def _make(self, spec: OperatorSpec) -> _native.Operator:
         if spec.name in self.sources:  # those and the sinks were made in `open`

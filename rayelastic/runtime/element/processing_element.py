@@ -15,6 +15,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rayelastic.errors import ErrorCode, SinkError, StateError, is_outage
+from rayelastic.runtime.checkpoint.element import ElementCheckpoint
+from rayelastic.runtime.checkpoint.state_files import RestorePoint
 from rayelastic.runtime.element.failures import completion_failure, explain_failure, sink_failure
 from rayelastic.runtime.element.hosted import HostedOperators
 from rayelastic.runtime.element.life import ElementLife
@@ -23,12 +25,9 @@ from rayelastic.runtime.element.reach.entrance import Entrance
 from rayelastic.runtime.element.reach.links import StandingLinks
 from rayelastic.runtime.element.routing import Routing
 from rayelastic.runtime.element.running import Running
-from rayelastic.runtime.element.saving.live_state import SavedState
 from rayelastic.runtime.element.state_transfer import Ranges
 from rayelastic.runtime.ingest.addressing import ingest_address
-from rayelastic.runtime.local_checkpoints import discard_local, keep_local
 from rayelastic.runtime.port.secure_socket import encryption_of
-from rayelastic.runtime.snapshot import Part, Snapshot, SnapshotFolder
 from rayelastic.runtime.values.adaptation import Adaptation
 from rayelastic.runtime.values.failure import Failure
 from rayelastic.runtime.values.specs import PESpec
@@ -36,12 +35,12 @@ from rayelastic.runtime.values.status import PESample, PEStatus, SinkResult
 from rayelastic.runtime.watch.machine_load import resident_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from rayelastic import _native
     from rayelastic.connectors.pushed.frames import Epoch
     from rayelastic.policy.element.cpu_budgets import CpuBudget
-    from rayelastic.runtime.element.saving.holding import Holding
+    from rayelastic.runtime.checkpoint.protocol import Flow
     from rayelastic.runtime.port.data_port import Hello, PortAddress
     from rayelastic.runtime.values.host_use import HostUse
     from rayelastic.runtime.values.specs import IngestAddress
@@ -59,12 +58,14 @@ class ProcessingElement:
         self.spec = spec
         self._life = ElementLife()
         self._hosted = HostedOperators(spec)
-        self._saved = SavedState(spec)
+        self._restored = RestorePoint(spec)
         self._dialler = Dialler(spec)
         self._links = StandingLinks(spec, self._dialler.link)
         self._routing = Routing(spec, self._dialler.link)
         takers = self._hosted.arrives, self._state_arrives, self._routing.arrives, self._links.arrives
         self._entrance = Entrance(spec, host, takers)
+        hosted = self._hosted
+        self._checkpoint = ElementCheckpoint(spec, hosted.sources, hosted.sinks, hosted.natives, self._flow, self._fail)
         self._running: Running | None = None  # once it has been started
         self._given_up = False  # whether it was closed
 
@@ -77,8 +78,8 @@ class ProcessingElement:
         Raises:
             StateError: The input of a source, or the output of a sink, has changed since the snapshot.
         """
-        outputs = self._saved.read()
-        self._hosted.open(outputs, self._saved.rows, by_epoch=self.spec.by_epoch)
+        outputs = self._restored.read()
+        self._hosted.open(outputs, self._restored.rows, by_epoch=self.spec.by_epoch)
         spec = self.spec
         if spec.links_in or spec.routing.taps or spec.routing.gathers or self._hosted.is_fed:
             self._entrance.open()
@@ -104,8 +105,9 @@ class ProcessingElement:
             StateError: The restored snapshot is damaged or doesn't fit.
         """
         self._links.wait_arrived()
-        parts = self._hosted, self._saved, self._routing, self._dialler
-        self._running = Running(self.spec, *parts, self._links.by_name)
+        parts = self._hosted, self._restored, self._routing, self._dialler
+        running = self._running = Running(self.spec, *parts, self._links.by_name)
+        self._checkpoint.begin(running.scheduler, running.ids, self._routing.gathers, running.skipped)
         self._life.begins()
         self._running.begin()
 
@@ -187,6 +189,11 @@ class ProcessingElement:
         """The routers, which execute the commands of a plan change."""
         return self._routing
 
+    @property
+    def checkpoint(self) -> ElementCheckpoint:
+        """Its part of checkpoints."""
+        return self._checkpoint
+
     def address(self) -> PortAddress | None:
         """Return its address, as `open` does; `None` if no PE connects to it."""
         return self._entrance.address
@@ -217,15 +224,16 @@ class ProcessingElement:
 
     def drop_state(self, operators: Sequence[str], ranges: Ranges) -> int:
         """Drop the state of some keys; return how many there were."""
-        return self._running.states.drop(operators, ranges) if self._running is not None else 0
+        stores = self._running.states.stores if self._running is not None else None
+        return sum(stores.drop(operator, ranges) for operator in operators) if stores is not None else 0
 
     def state_size(self, operators: Sequence[str]) -> tuple[int, int]:
         """Return how many keys some operators have, and bytes."""
-        return self._started().states.size(operators)
+        return self._started().states.stores.size(operators)
 
     def read_state(self, operator: str, ranges: Ranges, most: int) -> list[bytes]:
         """Export about so many keys of an operator in some hash ranges, while it runs."""
-        return self._running.states.look(operator, ranges, most) if self._running is not None else []
+        return self._running.states.stores.look(operator, ranges, most) if self._running is not None else []
 
     def stop(self, drain: bool) -> None:
         """Stop this PE.
@@ -237,77 +245,10 @@ class ProcessingElement:
         if self._running is not None:
             self._running.stop(drain)
 
-    def hold_sources(self) -> None:
-        """Hold its sources at their positions, so that no new tuples come.
-
-        Raises:
-            StateError: An operator's state, or a source's position, can't be saved; the message names it.
-        """
-        self._held().hold_sources()
-
-    def hold_all(self, patience: float) -> tuple[dict[str, tuple[int, int]], str]:
-        """Hold all operators once every tuple in the element has been processed. See ElementApi."""
-        busy = self._held().hold_all(patience)
-        return self.flow(), busy
-
-    def let_go_on(self) -> None:
-        """Release all operators, except the sources."""
-        self._held().let_go_on()
-
-    def flow(self) -> dict[str, tuple[int, int]]:
-        """Return {link: (records and marks that were put into it here, those that were received from it here)}."""
-        links = {name: link.flow for name, link in self._all_links().items()}
-        return links | self._routing.flow()
-
-    def save(self, snapshot: Snapshot, epoch: int, alone: bool = False, stops: bool = False) -> Part:
-        """Write the state of its operators, which are all held. See Holding.save."""
-        with self._failing_with_sinks():
-            return self._held().save(snapshot, epoch, alone, stops)
-
-    def save_at_marks(self, snapshot: Snapshot, epoch: int, patience: float) -> tuple[Part, float]:
-        """Save its operators while they run, each at the checkpoint barrier of an epoch. See MarkedSaving.save."""
-        with self._failing_with_sinks():
-            return self._started().marked.save(snapshot, epoch, patience)
-
-    def abandon_epochs(self, epoch: int) -> None:
-        """Ignore barriers of epochs up to one: no operator is held at them, or waits for them."""
-        if self._running is not None:
-            self._running.marked.abandon(epoch)
-
-    def commit(self, epoch: int, kept: Sequence[str] | None = None) -> None:
-        """Show what its sinks prepared for a checkpoint, which is complete. Safe to repeat; see ElementApi."""
-        if kept is not None:
-            keep_local(self.spec.job_id, [place.rstrip("/").rpartition("/")[2] for place in kept])
-        if self._running is not None:
-            self._running.marked.commit(epoch)
-        self._hosted.commit(epoch)
-
     @property
     def left_behind(self) -> tuple[str, ...]:
         """Operators whose functions didn't return when it was closed."""
         return self._running.left_behind if self._running is not None else ()
-
-    def saved(self, snapshot: Snapshot, name: str, digest: str) -> bytes | None:
-        """Return a file of a checkpoint from this node's disk; None if it is missing or another one."""
-        try:
-            return next(SnapshotFolder(snapshot).chunks([(name, digest)]))
-        except StateError:
-            return None
-
-    def keep_saved(self, snapshot: Snapshot, name: str, data: bytes) -> None:
-        """Write a file of another node's checkpoint to the disk of this one."""
-        folder = SnapshotFolder(snapshot)
-        folder.make()  # not `prepare`: on the coordinator's disk it is complete
-        folder.write(name, data)
-
-    def discard_checkpoints(self) -> None:
-        """Remove the job's checkpoints from the local disk of this node."""
-        discard_local(self.spec.job_id)
-
-    def release(self, go_on: bool) -> None:
-        """Release all operators; see ElementApi.release."""
-        if self._running is not None:
-            self._running.holding.release(go_on)
 
     def close(self) -> None:
         """End everything that this PE holds; safe to repeat."""
@@ -330,14 +271,14 @@ class ProcessingElement:
             raise StateError(f"{self.spec.pe} hasn't started and has no state", code=ErrorCode.PE_NOT_STARTED)
         return self._running
 
-    def _held(self) -> Holding:
-        return self._started().holding
-
     def _state_arrives(self, connection: socket.socket, hello: Hello) -> bool:
         return self._running is not None and self._running.states.arrives(connection, hello)
 
     def _all_links(self) -> dict[str, _native.Link]:
         return {**self._links.by_name, **self._routing.links}
+
+    def _flow(self) -> Flow:
+        return {name: link.flow for name, link in self._all_links().items()} | self._routing.flow()
 
     def _encryption(self) -> str:
         links = [link.encryption for link in self._all_links().values()]
@@ -360,19 +301,14 @@ class ProcessingElement:
         source = self._hosted.sources.get(failed.operator)
         return failure if source is None or not is_outage(source.problem.error) else replace(failure, outage=True)
 
-    @contextlib.contextmanager
-    def _failing_with_sinks(self) -> Iterator[None]:
-        """End it at once if a sink couldn't prepare: no later checkpoint could succeed, nor its end."""
-        try:
-            yield
-        except SinkError as error:
-            with self._life.ending:
-                if not self._life.state.is_final:
-                    self._life.ends(sink_failure(error))
-            if self._life.failure is not None:
-                with contextlib.suppress(Exception):
-                    self.close()
-            raise
+    def _fail(self, error: SinkError) -> None:
+        """End it at once, because a sink couldn't prepare."""
+        with self._life.ending:
+            if not self._life.state.is_final:
+                self._life.ends(sink_failure(error))
+        if self._life.failure is not None:
+            with contextlib.suppress(Exception):
+                self.close()
 
     def _completed(self) -> Failure | None:
         """Complete the output of its sinks; in a job with checkpoints, that happens once all elements have ended."""

@@ -10,12 +10,10 @@ import time
 from typing import TYPE_CHECKING
 
 from rayelastic import _native
+from rayelastic.runtime.checkpoint.element import operators_with_state
 from rayelastic.runtime.element.ending import end_scheduler
 from rayelastic.runtime.element.sampling import ElementSampling
-from rayelastic.runtime.element.saving.holding import Holding
-from rayelastic.runtime.element.saving.marked import MarkedSaving, operators_with_state
-from rayelastic.runtime.element.state_exchange import StateExchange
-from rayelastic.runtime.element.state_transfer import PAUSE_TIMEOUT, StateStores
+from rayelastic.runtime.element.state_transfer import PAUSE_TIMEOUT, StateExchange, StateStores
 from rayelastic.runtime.element.wiring import (
     connect_links,
     connect_operators,
@@ -34,10 +32,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from rayelastic.policy.element.cpu_budgets import CpuBudget
+    from rayelastic.runtime.checkpoint.state_files import RestorePoint
     from rayelastic.runtime.element.hosted import HostedOperators
     from rayelastic.runtime.element.reach.dialling import Dialler
     from rayelastic.runtime.element.routing import Routing
-    from rayelastic.runtime.element.saving.live_state import SavedState
     from rayelastic.runtime.loops.adaptation_loop import AdaptationLoop
     from rayelastic.runtime.loops.alarm import Alarm
     from rayelastic.runtime.loops.channel_loop import ChannelLoop
@@ -53,7 +51,7 @@ class Running:
     Args:
         spec: The element.
         hosted: Its operators, opened.
-        saved: The restored snapshot, already read.
+        restored: The snapshot to restore, already read.
         routing: Its routers, gathers and taps.
         dialler: Opens connections to other elements.
         links: Its incoming and outgoing links, by name.
@@ -67,7 +65,7 @@ class Running:
         self,
         spec: PESpec,
         hosted: HostedOperators,
-        saved: SavedState,
+        restored: RestorePoint,
         routing: Routing,
         dialler: Dialler,
         links: Mapping[str, _native.Link],
@@ -87,8 +85,8 @@ class Running:
         )
         _native.tell_crashes()
         hosted.build()
-        skipped = saved.restore(hosted.natives)
-        natives, skips = hosted.natives, hosted.seek(skipped, saved.inputs)
+        self.skipped = restored.restore(hosted.natives)  # records that each source doesn't have to emit again
+        natives, skips = hosted.natives, hosted.seek(self.skipped, restored.inputs)
         self.ids = {name: self.scheduler.add(native, skip=skips.get(name, 0)) for name, native in natives.items()}
         stores = {
             name: (native.state, self.scheduler.pause(self.ids[name], PAUSE_TIMEOUT))
@@ -101,9 +99,7 @@ class Running:
         connect_links(self.scheduler, spec, self.ids, links)
         let_sources_wait(self.scheduler, spec, self.ids)
         self.sampling = ElementSampling(spec, self.ids)
-        self.holding = Holding(spec, self.scheduler, hosted, self.ids, skipped)
-        self.marked = MarkedSaving(self.holding, routing.gathers)
-        self.scheduler.stop_at_epochs(operators_with_state(hosted, self.ids))
+        self.scheduler.stop_at_epochs(operators_with_state(natives, hosted.sinks, self.ids))
         shared = shared_operators(spec.operators, natives, spec.routing.routed)
         self._adaptation = adaptation_loop(spec, self.scheduler, self.ids, frozenset(pinned), shared)
         self._channels = channel_loop(spec, self.scheduler.sample, self.ids, hosted.widths)
@@ -156,7 +152,8 @@ class Running:
     def stop(self, drain: bool) -> None:
         """Stop its sources only (drain), or all of its threads."""
         if drain:
-            self.holding.end_sources()  # links that arrive end by themselves, when their producers have
+            for name in self._hosted.sources:  # links that arrive end by themselves, when their producers have
+                self.scheduler.end_source(self.ids[name])
         elif not self.left_behind:
             self.left_behind = end_scheduler(self._spec, self.scheduler, self._hosted.natives, self.ids)
 

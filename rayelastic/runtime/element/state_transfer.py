@@ -20,6 +20,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import hmac
+import logging
 import socket
 import struct
 import threading
@@ -28,11 +29,18 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from rayelastic import _native
-from rayelastic.errors import LinkError, StateError
+from rayelastic.errors import LinkError, RayelasticError, StateError
+from rayelastic.runtime.port.handshake import derive_secret
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from rayelastic.runtime.port.data_port import Hello, PortAddress
+    from rayelastic.runtime.values.specs import PESpec
+
+_log = logging.getLogger(__name__)
+
+STATE_CHANNEL = "state"
 CHUNK_BYTES = 1 << 20  # of state that is read or written while its operator is held
 MOST_BYTES = 64 << 20  # of a frame: the state of one key may be larger than a chunk
 LOOKED_AT_BYTES = 256  # the approximate size of a key when a few are read
@@ -58,6 +66,63 @@ class Kind(Enum):
     BEGIN = 1
     CHUNK = 2
     END = 3
+
+
+class StateExchange:
+    """Sends keyed state of one PE, whose operators have been built, and receives that of others.
+
+    Args:
+        spec: The PE.
+        dial: Opens a connection: for a channel, to an element, at its address, in an epoch.
+        stores: The stores of the operators.
+    """
+
+    def __init__(
+        self, spec: PESpec, dial: Callable[[str, str, PortAddress, int], socket.socket], stores: StateStores
+    ) -> None:
+        self._spec = spec
+        self._dial = dial
+        self.stores = stores
+
+    def send(
+        self, operators: Sequence[str], ranges: Ranges, to_pe: str, address: PortAddress, epoch: int
+    ) -> tuple[int, int]:
+        """Copy the state of some keys to another PE; it stays here too.
+
+        Args:
+            operators: The operators with the state.
+            ranges: Ranges of the keys' hashes, both ends included.
+            to_pe: The receiving element.
+            address: Its address.
+            epoch: The change's epoch.
+
+        Returns:
+            The number of keys that it received, and the bytes of their state.
+
+        Raises:
+            LinkError: It is lost, or rejects the state.
+        """
+        known = [operator for operator in operators if operator in self.stores]
+        connection = self._dial(STATE_CHANNEL, to_pe, address, epoch)
+        return send_state(connection, self._key(self._spec.pe, to_pe, epoch), self.stores, known, ranges)
+
+    def arrives(self, connection: socket.socket, hello: Hello) -> bool:
+        """Accept a connection that brings keys, in a thread of its own; return whether it is one."""
+        if hello.channel.partition(":")[0] != STATE_CHANNEL:
+            return False
+        threading.Thread(target=self.receive, args=(connection, hello), daemon=True).start()
+        return True
+
+    def receive(self, connection: socket.socket, hello: Hello) -> None:
+        """Receive the state of keys; the end of the connection reports any failure to the sender."""
+        key = self._key(hello.sender, self._spec.pe, hello.epoch)
+        try:
+            receive_state(connection, key, self.stores)
+        except (RayelasticError, ValueError, TimeoutError, KeyError) as error:
+            _log.warning("'%s' couldn't take state from '%s': %s", self._spec.pe, hello.sender, error)
+
+    def _key(self, sender: str, receiver: str, epoch: int) -> bytes:
+        return derive_secret(self._spec.secret, f"{STATE_CHANNEL}:{sender}>{receiver}@{epoch}")
 
 
 class StateStores:
@@ -101,6 +166,8 @@ class StateStores:
         Raises:
             StateError: The counted keys don't fit into its state.
         """
+        if operator not in self._stores:
+            return []
         state, pause = self._stores[operator]
         if pause is not None:
             try:
@@ -152,6 +219,8 @@ class StateStores:
 
     def drop(self, operator: str, ranges: Ranges) -> int:
         """Drop the keys in some hash ranges; return how many there were."""
+        if operator not in self._stores:
+            return 0
         given, keys = self._given.pop(operator, (None, None))
         if keys is None or given != ranges:
             keys = self._selected(operator, ranges)
@@ -184,8 +253,8 @@ class StateStores:
         time.sleep(REST * (time.monotonic() - began))
 
     def size(self, operators: Sequence[str]) -> tuple[int, int]:
-        """Return the keys and the bytes of some operators."""
-        states = [self._stores[operator][0] for operator in operators]
+        """Return the keys and the bytes of some operators; of those without state here 0."""
+        states = [self._stores[operator][0] for operator in operators if operator in self._stores]
         return sum(state.size for state in states), sum(state.used_bytes for state in states)
 
 

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from rayelastic.plan.exec_plan import ExecPlan
     from rayelastic.plan.explain import OperatorInfo
     from rayelastic.runtime.ingest.feed import Secured
-    from rayelastic.runtime.snapshot import Snapshot
     from rayelastic.runtime.state.descriptor import StateDescriptor
     from rayelastic.runtime.values.adaptation import Adaptation
     from rayelastic.runtime.values.region_adaptation import RegionAdaptation
+    from rayelastic.runtime.values.snapshot import Snapshot
     from rayelastic.runtime.values.specs import IngestAddress
     from rayelastic.runtime.values.status import JobMetrics, JobStatus, SinkResult
 

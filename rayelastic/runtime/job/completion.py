@@ -21,14 +21,8 @@ if TYPE_CHECKING:
 
     from rayelastic.graph.spec.operator_spec import OperatorSpec
     from rayelastic.runtime.element.host import PEHandle
-    from rayelastic.runtime.job.job_cluster import JobCluster
-    from rayelastic.runtime.job.life import JobLife
-    from rayelastic.runtime.job.plan_in_force import PlanInForce
-    from rayelastic.runtime.job.rescaling import Rescaling
-    from rayelastic.runtime.job.telemetry import JobTelemetry
-    from rayelastic.runtime.rescale.change_journal import ChangeJournal
+    from rayelastic.runtime.job.context import JobContext
     from rayelastic.runtime.values.failure import Failure
-    from rayelastic.runtime.values.specs import JobSpec
 
 __all__ = ["Completion", "shows_rows"]
 
@@ -39,39 +33,19 @@ class Completion:
     """The end of one job.
 
     Args:
-        job: The job.
-        cluster: Its elements.
-        life: Its life, which ends when all is complete.
-        plan: The plan, with the elements that it needs.
-        telemetry: Keeps their results.
-        rescaling: Holds the plan, and a recovery, meanwhile.
-        journal: Knows whether the job was stopped with a savepoint, which is its last checkpoint.
+        context: The job; its rescaling holds the plan, and a recovery, meanwhile. A job that was stopped with a
+            savepoint takes no last checkpoint.
         take: Takes a checkpoint; returns why it failed.
         lost: Starts a recovery.
     """
 
     def __init__(
-        self,
-        job: JobSpec,
-        cluster: JobCluster,
-        life: JobLife,
-        plan: PlanInForce,
-        telemetry: JobTelemetry,
-        rescaling: Rescaling,
-        journal: ChangeJournal,
-        take: Callable[[], Exception | None],
-        lost: Callable[[Failure], None],
+        self, context: JobContext, take: Callable[[], Exception | None], lost: Callable[[Failure], None]
     ) -> None:
-        self._cluster = cluster
-        self._life = life
-        self._plan = plan
-        self._telemetry = telemetry
-        self._rescaling = rescaling
-        self._journal = journal
+        self._context = context
         self._take = take
         self._lost = lost
-        self._name = job.name
-        self._needs_last = any(map(shows_rows, job.operators.values()))
+        self._needs_last = any(map(shows_rows, context.job.operators.values()))
         self._lock = threading.Lock()
         self._underway = False
 
@@ -81,27 +55,27 @@ class Completion:
             if self._underway:
                 return
             self._underway = True
-        threading.Thread(target=self._run, name=f"complete-{self._name}", daemon=True).start()
+        threading.Thread(target=self._run, name=f"complete-{self._context.job.name}", daemon=True).start()
 
     def _run(self) -> None:
-        stop = self._journal.open_stop
+        stop = self._context.journal.open_stop
         stopped = stop is not None and stop.saved
         failure = self._last_checkpoint() if self._needs_last and not stopped else None
-        with self._rescaling.standing_still():  # a recovery replaces the elements before this or after it
-            current = self._life.has_finished
+        with self._context.rescaling.standing_still():  # a recovery replaces the elements before this or after it
+            current = self._context.life.has_finished
             if current and failure is None:
                 failure = self._completed()
             if current and failure is not None:
                 if stopped or not failure.outside:
-                    self._life.fail(failure)
+                    self._context.life.fail(failure)
                 else:
                     self._lost(failure)
             with self._lock:
                 self._underway = False
         if not current:  # the job has recovered meanwhile, so other elements may have finished
-            self._life.end_if_finished()
+            self._context.life.end_if_finished()
         elif failure is None:
-            self._life.finish()
+            self._context.life.finish()
 
     def _last_checkpoint(self) -> Failure | None:
         error = self._take()
@@ -112,8 +86,10 @@ class Completion:
         return replace(self._lost_with(f"the last checkpoint couldn't be taken: {error}"), outage=is_outage(error))
 
     def _completed(self) -> Failure | None:
-        handles = [handle for pe, handle in self._cluster.handles.items() if not self._plan.is_dispensable(pe)]
-        with ThreadPoolExecutor(MOST_CALLS, f"complete-{self._name}") as calls:
+        handles = [
+            handle for pe, handle in self._context.cluster.handles.items() if not self._context.plan.is_dispensable(pe)
+        ]
+        with ThreadPoolExecutor(MOST_CALLS, f"complete-{self._context.job.name}") as calls:
             failures = list(calls.map(self._complete, handles))
         return next((failure for failure in failures if failure is not None), None)
 
@@ -129,11 +105,11 @@ class Completion:
                 return self._lost_with(f"PE {handle.pe} was lost: {error}", handle.pe)
             except Exception as error:  # raised by a sink, or by a user's object
                 return completion_failure(error)
-            self._telemetry.keep(handle.pe, legacy)
+            self._context.telemetry.keep(handle.pe, legacy)
             return None
 
     def _lost_with(self, reason: str, pe: str = "") -> Failure:
-        return replace(self._plan.loss(reason, pe), outside=True)
+        return replace(self._context.plan.loss(reason, pe), outside=True)
 
 
 def shows_rows(spec: OperatorSpec) -> bool:

@@ -11,16 +11,22 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from contextlib import suppress
+from contextlib import nullcontext, suppress
+from dataclasses import replace
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from rayelastic.connectors.files.locations import shown_location
-from rayelastic.errors import ErrorCode, JobExistsError, PELostError, RayelasticError, code_of
+from rayelastic.errors import ErrorCode, JobExistsError, PELostError, RayelasticError, StateError, code_of
 from rayelastic.plan.explain import describe
-from rayelastic.runtime.checkpoint.outages import without_checkpoints
-from rayelastic.runtime.checkpoint.savepoint import Epochs, take_savepoint
-from rayelastic.runtime.checkpoint.saving import check_savable, end_stop, save_job
+from rayelastic.runtime.checkpoint.location import highest_id
+from rayelastic.runtime.checkpoint.protocol import Kind
+from rayelastic.runtime.checkpoint.restarts import without_checkpoints
+from rayelastic.runtime.checkpoint.take import Taker
 from rayelastic.runtime.fed_sources import FedSources
+from rayelastic.runtime.job.checkpoints import JobCheckpoints, settings_of
+from rayelastic.runtime.job.completion import Completion
+from rayelastic.runtime.job.context import JobContext
 from rayelastic.runtime.job.job_cluster import CALL_TIMEOUT, JobCluster
 from rayelastic.runtime.job.kept_results import decoded, encoded
 from rayelastic.runtime.job.levels.budget_loop import budget_loop
@@ -30,10 +36,9 @@ from rayelastic.runtime.job.plan_in_force import PlanInForce
 from rayelastic.runtime.job.recovery import Recovery
 from rayelastic.runtime.job.region_level import region_level
 from rayelastic.runtime.job.rescaling import Rescaling
-from rayelastic.runtime.job.safety import Safety, settings_of
 from rayelastic.runtime.job.telemetry import JobTelemetry
 from rayelastic.runtime.job.watchers import Watchers
-from rayelastic.runtime.rescale.change_journal import ChangeJournal
+from rayelastic.runtime.journal import ChangeJournal
 from rayelastic.runtime.rescale.changing import PlanChanges
 from rayelastic.runtime.state.queries import READ_TIMEOUT, check_readable, read_state
 from rayelastic.runtime.values.failure import Failure
@@ -50,10 +55,10 @@ if TYPE_CHECKING:
     from rayelastic.runtime.element.api import ElementApi
     from rayelastic.runtime.element.host import PEHandle, PEHost
     from rayelastic.runtime.ingest.feed import Secured
-    from rayelastic.runtime.snapshot import Snapshot
     from rayelastic.runtime.state.descriptor import StateDescriptor
     from rayelastic.runtime.values.adaptation import Adaptation
     from rayelastic.runtime.values.region_adaptation import RegionAdaptation
+    from rayelastic.runtime.values.snapshot import Snapshot
     from rayelastic.runtime.values.specs import IngestAddress, JobSpec
 
 END_TIMEOUT = 10.0  # seconds for all elements to end, each of which has three to close
@@ -83,50 +88,36 @@ class Coordinator:
         self._plan = PlanInForce(job, self._journal)
         self._life = JobLife(job.name, self._plan.now.pes, self._ending, clock)
         settings = settings_of(job, host)
-        self._cluster = JobCluster(
-            job,
-            host,
-            lambda handle: self._begins(handle),
-            by_epoch=settings is not None,
-            secret=self._journal.secret,
-        )
+        saves, secret = settings is not None, self._journal.secret
+        self._cluster = JobCluster(job, host, lambda handle: self._begins(handle), by_epoch=saves, secret=secret)
         self._telemetry = JobTelemetry(job.name, self._cluster, self._life)
         self._watchers = Watchers(self._cluster, self._life, self._plan, self._telemetry, self._lose)
         self._rescaling = Rescaling(
             job, self._cluster, host, self._journal, self._life, self._plan, self._telemetry.regions, clock, self._lose
         )
-        self._epochs = Epochs(job, settings, self._journal)
-        self._safety = None
+        self._highest_id = highest_id(job, settings, self._journal)
+        self._ids = count(self._highest_id + 1)  # of checkpoints and savepoints
+        self._taker, self._keep = Taker(job, self._journal), settings.keep if settings is not None else 0
+        self._checkpoints = self._recovery = None
         if settings is not None:
-            parts = (job, settings, host, self._journal, self._cluster, self._life, self._plan, self._telemetry)
-            self._safety = Safety(*parts, self._rescaling, Recovery(*parts, self._rescaling, clock), self._epochs)
-        self._fed = FedSources(
-            job.operators.values(),
-            self._hosting,
-            self._life.status,
-            self._safety.ask if self._safety is not None else None,
-            self._life.fail,
-        )
+            parts = (host, self._journal, self._cluster, self._life, self._plan, self._telemetry, self._rescaling)
+            context = JobContext(job, settings, *parts)
+            self._recovery = Recovery(context, clock)
+            self._checkpoints = JobCheckpoints(context, self._taker, self._ids, self._recovery)
+            self._life.completes = Completion(context, self._checkpoints.loop.take, self._recovery.lose).begin
+        ask = self._checkpoints.loop.ask if self._checkpoints is not None else None
+        self._fed = FedSources(job.operators.values(), self._hosting, self._life.status, ask, self._life.fail)
         self._changes = PlanChanges(
             lambda: self._plan.placed(self._life.elements()),
             host,
             self._journal,
             self._cluster.elastic,
             self._rescaling.change,
-            self._safety.change if self._safety is not None else None,
+            self._checkpoints.change if self._checkpoints is not None else None,
             lambda: self._life.checkpoints.problem,
         )
-        regions = region_level(
-            job,
-            self._cluster,
-            host,
-            self._life,
-            self._plan,
-            self._telemetry,
-            self._rescaling,
-            self._changes.change,
-            saves=settings is not None,
-        )
+        level = (job, self._cluster, host, self._life, self._plan, self._telemetry, self._rescaling)
+        regions = region_level(*level, self._changes.change, saves=saves)
         self._loops = JobLoops(regions, budget_loop(job.name, job.config, self._life.elements, self._cluster.element))
 
     # --- the life of the job --------------------------------------------------------------------------------------
@@ -172,7 +163,7 @@ class Coordinator:
                     self._lose(self._plan.loss(f"PE {pe} was lost while nobody watched", pe))
                     return
             self._rescaling.take_over()
-            end_stop(self._job.name, self._journal, list(self._cluster.handles.values()), self._epochs.before)
+            self._taker.take_over(list(self._cluster.handles.values()), self._highest_id)
         except (RayelasticError, TimeoutError) as error:
             self._runs()
             self._lose(self._plan.loss(f"its coordinator died, and the next one can't go on: {error}"))
@@ -220,10 +211,7 @@ class Coordinator:
         Raises:
             StateError: It can't be saved; the message names the operator.
         """
-        check_savable(self._job, self._life.state)
-        with self._rescaling.standing_still(), self._fed.saved():
-            save_job(self._job, self._plan.now, self._cluster.handles, snapshot, self._epochs.next(), self._journal)
-        return self.status()
+        return self._save(Kind.STOP, snapshot)
 
     def snapshot(self, snapshot: Snapshot) -> JobStatus:
         """Take a savepoint, and continue.
@@ -231,22 +219,15 @@ class Coordinator:
         Raises:
             StateError: It can't be saved; the message names the operator.
         """
-        check_savable(self._job, self._life.state)
-        with self._rescaling.standing_still():
-            check_savable(self._job, self._life.state)
-            epoch, plan = self._epochs.next(), self._plan.placed(self._life.elements())
-            handles, show = self._cluster.handles, self._safety is None
-            taken = take_savepoint(self._job, plan, handles, snapshot, epoch, self._journal, show=show)
-            self._life.saved(taken.record(self._life.seconds, shown_location(str(snapshot.location))))
-        return self.status()
+        return self._save(Kind.SAVEPOINT, snapshot)
 
     def close(self) -> None:
         """End all that still runs, and the threads that watch it; safe to repeat."""
         self._life.end(State.CANCELLED)
         self._loops.stop()
         self._watchers.join()
-        if self._safety is not None:
-            self._safety.close()
+        if self._checkpoints is not None:
+            self._checkpoints.close()
         self._journal.close()
 
     # --- changes of its plan ----------------------------------------------------------------------------------------
@@ -352,6 +333,22 @@ class Coordinator:
         with suppress(PELostError, TimeoutError):  # its watcher reports a loss
             handle.within(CALL_TIMEOUT).pause_levels(self._journal.paused)
 
+    def _check_runs(self) -> None:
+        if (state := self._life.state) is not State.RUNNING:
+            message = f"job '{self._job.name}' is {state.value}: nothing to save"
+            raise StateError(message, code=ErrorCode.JOB_NOT_RUNNING)
+
+    def _save(self, kind: Kind, snapshot: Snapshot) -> JobStatus:
+        self._check_runs()
+        with self._rescaling.standing_still(), self._fed.saved() if kind is Kind.STOP else nullcontext():
+            self._check_runs()
+            plan, handles = self._plan.placed(self._life.elements()), self._cluster.handles
+            record = self._taker.take(kind, plan, handles, snapshot, next(self._ids), self._keep)
+            if kind is Kind.SAVEPOINT:
+                record = replace(record, at=self._life.seconds, place=shown_location(str(snapshot.location)))
+                self._life.checkpoints = self._life.checkpoints.with_record(record)
+        return self.status()
+
     def _hosting(self, operator: str) -> ElementApi:
         pe = self._plan.now.pe_of(operator)
         if (handle := self._cluster.handles.get(pe)) is None:
@@ -371,18 +368,20 @@ class Coordinator:
         self._loops.pause(self._journal.paused)
         self._loops.start()
         self._life.runs(self._journal.began)
-        if self._safety is not None:
-            self._safety.start()
+        if self._checkpoints is not None:
+            self._checkpoints.start()
 
     def _lose(self, failure: Failure) -> None:
         """Make the job recover from its last checkpoint, or fail if it has none."""
-        fail_or_recover = self._life.fail if self._safety is None else self._safety.lose
-        fail_or_recover(failure if self._safety is not None else without_checkpoints(failure))
+        if self._recovery is not None:
+            self._recovery.lose(failure)
+        else:
+            self._life.fail(without_checkpoints(failure))
 
     def _ending(self, state: State, failure: Failure | None) -> None:
         """Record that the job is over, and end every PE."""
-        if self._safety is not None:
-            self._safety.halt()
+        if self._checkpoints is not None:
+            self._checkpoints.halt()
         self._loops.halt()
         reason, operator, code = (failure.reason, failure.operator, failure.code) if failure else ("", None, None)
         try:
@@ -394,7 +393,7 @@ class Coordinator:
             tell("end not noted", job=self._job.name, level=logging.WARNING, reason=f"{error}")
         said: dict[str, Any] = {"state": state.value, "reason": reason, "operator": operator, "code": code}
         tell("job ended", job=self._job.name, level=logging.ERROR if failure else logging.INFO, **said)
-        if self._safety is not None:
-            self._safety.discard()
+        if self._checkpoints is not None:
+            self._checkpoints.discard()
         self._cluster.kill()
         self._host.close()

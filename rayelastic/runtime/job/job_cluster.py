@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rayelastic.runtime.element.api import ElementApi
     from rayelastic.runtime.element.host import PEHandle, PEHost
     from rayelastic.runtime.port.data_port import PortAddress
-    from rayelastic.runtime.snapshot import Manifest, Snapshot
+    from rayelastic.runtime.values.snapshot import Manifest, Snapshot
     from rayelastic.runtime.values.specs import JobSpec
 
 CALL_TIMEOUT = 10.0  # seconds for any other control call

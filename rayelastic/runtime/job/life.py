@@ -18,7 +18,6 @@ from rayelastic.runtime.values.status import JobStatus, PEStatus, State
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from rayelastic.runtime.values.checkpoint_record import CheckpointRecord
     from rayelastic.runtime.values.outage import Outage
 
 __all__ = ["JobLife"]
@@ -111,10 +110,6 @@ class JobLife:
         """Wait until the job is over and its elements have ended, or so many seconds; return whether they have."""
         with self._changed:
             return self._changed.wait_for(lambda: self._over, timeout)
-
-    def saved(self, record: CheckpointRecord) -> None:
-        """Record a savepoint."""
-        self.checkpoints = self.checkpoints.with_record(record)
 
     # --- changes of elements ------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rayelastic.plan.exec_plan import ExecPlan
-    from rayelastic.runtime.rescale.change_journal import ChangeJournal
+    from rayelastic.runtime.journal import ChangeJournal
     from rayelastic.runtime.values.specs import JobSpec
     from rayelastic.runtime.values.status import PEStatus
 

@@ -4,7 +4,8 @@ All elements roll back: their state is newer than the checkpoint, and the tuples
 of the new ones have a higher epoch, so that tuples of an old one are rejected (D3). A change of plan that isn't
 possible while the job runs works the same way, from a checkpoint that is taken for it.
 
-While a server or store outside the job doesn't answer, the job waits for it (outages.py), which doesn't count.
+While a server or store outside the job doesn't answer, the job waits for it, which doesn't count. How often a job
+restarts, and how long it waits, is decided in checkpoint/restarts.py.
 """
 
 from __future__ import annotations
@@ -13,9 +14,8 @@ import logging
 import secrets
 import threading
 import time
-from collections import deque
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rayelastic.connectors.files.locations import shown_location
 from rayelastic.errors import (
@@ -30,12 +30,12 @@ from rayelastic.errors import (
 )
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.plan_text import counted
-from rayelastic.plan.settings.checkpoint import WINDOW
-from rayelastic.runtime.checkpoint.outages import FIRST_PAUSE, LONGEST_PAUSE, Outages
+from rayelastic.runtime.checkpoint.files import SnapshotFolder
+from rayelastic.runtime.checkpoint.location import key_of_job
+from rayelastic.runtime.checkpoint.restarts import Restarts, next_pause
 from rayelastic.runtime.job.job_cluster import CALL_TIMEOUT
-from rayelastic.runtime.port.handshake import derive_secret
-from rayelastic.runtime.snapshot import Snapshot, SnapshotFolder
 from rayelastic.runtime.values.failure import Failure
+from rayelastic.runtime.values.snapshot import Snapshot
 from rayelastic.runtime.values.specs import SECRET_BYTES
 from rayelastic.runtime.values.status import State
 from rayelastic.runtime.watch.event_log import tell
@@ -43,72 +43,34 @@ from rayelastic.runtime.watch.event_log import tell
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rayelastic.plan.settings.checkpoint import Checkpoint
-    from rayelastic.runtime.element.host import PEHost
-    from rayelastic.runtime.job.job_cluster import JobCluster
-    from rayelastic.runtime.job.life import JobLife
-    from rayelastic.runtime.job.plan_in_force import PlanInForce
-    from rayelastic.runtime.job.rescaling import Rescaling
-    from rayelastic.runtime.job.telemetry import JobTelemetry
-    from rayelastic.runtime.rescale.change_journal import ChangeJournal, SavedAt
-    from rayelastic.runtime.snapshot import Manifest
-    from rayelastic.runtime.values.specs import JobSpec
+    from rayelastic.runtime.job.context import JobContext
+    from rayelastic.runtime.journal import SavedAt
+    from rayelastic.runtime.values.snapshot import Manifest
 
 __all__ = ["Recovery"]
 
 LOOK = 0.5  # seconds between two checks whether the waiting job is cancelled
 PATIENT = 6  # attempts in a row, of eight seconds and more, until an unreadable checkpoint counts as damaged
-IN_VAIN_SHARE = 3  # one part in so many of its restarts may fail in a row without a complete checkpoint in between
 
 
 class Recovery:
     """The restarts of one job.
 
     Args:
-        job: The job.
-        settings: How often it may restart, and the key that signs its checkpoints.
-        host: Knows the nodes.
-        journal: Knows the checkpoints.
-        cluster: Its elements.
-        life: Its life.
-        plan: The plan in force.
-        telemetry: Keeps the counters of replaced elements.
-        rescaling: Holds the plan meanwhile.
+        context: The job.
         clock: Returns seconds, monotonic.
     """
 
-    def __init__(
-        self,
-        job: JobSpec,
-        settings: Checkpoint,
-        host: PEHost,
-        journal: ChangeJournal,
-        cluster: JobCluster,
-        life: JobLife,
-        plan: PlanInForce,
-        telemetry: JobTelemetry,
-        rescaling: Rescaling,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._job = job
-        self._settings = settings
-        self._cluster = cluster
-        self._host = host
-        self._journal = journal
-        self._life = life
-        self._plan = plan
-        self._telemetry = telemetry
-        self._rescaling = rescaling
+    def __init__(self, context: JobContext, clock: Callable[[], float] = time.monotonic) -> None:
+        self._context = context
+        self._job, self._life, self._journal = context.job, context.life, context.journal
         self._clock = clock
         self._lock = threading.Lock()
-        self._outages = Outages(settings.outage_timeout, clock, life.wall)
-        self._restarts: deque[float] = deque()  # their times within the window; without those after outages
+        self._restarts = Restarts(context.settings)
         self._underway = False
         self._again: Failure | None = None
         self._at_work = False  # whether elements of the current attempt run
         self._crashed = False  # whether one of those has been lost since
-        self._taken_before = -1  # checkpoints, at the last loss
-        self._in_vain = 0  # losses in a row without a checkpoint in between
         self._tries = 0  # attempts in a row
         self._closed = threading.Event()
 
@@ -122,17 +84,14 @@ class Recovery:
             if self._life.is_cancelling or self._life.state.is_final or self._closed.is_set():
                 problem = failure
             elif not failure.outage and (self._is_too_often() or self._is_in_vain()):
-                problem = replace(
-                    failure,
-                    reason=f"{failure.reason}; it has gone back {counted(self._life.checkpoints.restarts, 'time')}",
-                )
+                problem = replace(failure, reason=f"{failure.reason}; {self._so_often()}")
             else:
                 problem = None
                 self._underway = True
         if problem is not None:
             self._life.fail(problem)
-            return
-        threading.Thread(target=self._run, args=(failure,), name=f"recover-{self._job.name}", daemon=True).start()
+        else:
+            self._begin(failure)
 
     def replan(self, wanted: ExecPlan, prepare: Callable[[], None], *, renewed: bool = False) -> float:
         """Restart the job by another plan, from the checkpoint that has just been taken, without other changes.
@@ -173,7 +132,7 @@ class Recovery:
             self._underway = recovers
         if recovers:
             failure = lost or Failure(f"its plan couldn't be changed: {problem}", code=ErrorCode.CHANGE_FAILED)
-            threading.Thread(target=self._run, args=(failure,), name=f"recover-{self._job.name}", daemon=True).start()
+            self._begin(failure)
         if recovers or problem is not None:
             raise ChangeError(f"the plan stays as it was: {problem or lost}") from problem
         return self._clock() - began
@@ -184,21 +143,20 @@ class Recovery:
 
     # -- implementation -------------------------------------------------------------------------------------------
 
+    def _begin(self, failure: Failure) -> None:
+        threading.Thread(target=self._run, args=(failure,), name=f"recover-{self._job.name}", daemon=True).start()
+
     def _is_in_vain(self) -> bool:
-        """Return whether each loss comes before a checkpoint is complete, as when a tuple crashes its process."""
-        taken = self._life.checkpoints.taken
-        self._in_vain = self._in_vain + 1 if taken == self._taken_before else 0
-        self._taken_before = taken
-        return self._in_vain >= max(1, self._settings.restarts // IN_VAIN_SHARE)
+        return self._restarts.is_in_vain(self._life.checkpoints.taken)
+
+    def _is_too_often(self) -> bool:
+        return self._restarts.is_too_often(self._clock())
+
+    def _so_often(self) -> str:
+        return f"it has gone back {counted(self._life.checkpoints.restarts, 'time')}"
 
     def _works(self) -> None:
         self._at_work = True
-
-    def _is_too_often(self) -> bool:
-        now = self._clock()
-        while self._restarts and self._restarts[0] < now - WINDOW:
-            self._restarts.popleft()
-        return len(self._restarts) >= self._settings.restarts
 
     def _run(self, failure: Failure) -> None:
         pause, self._tries, cause = 0.0, 0, failure
@@ -207,9 +165,10 @@ class Recovery:
                 if not self._waits_for(cause):
                     return
             else:
-                self._restarts.append(self._clock())
+                self._restarts.count(self._clock())
             if self._tries == 0 or not cause.outage:
-                self._count()
+                counters = self._life.checkpoints
+                self._life.checkpoints = replace(counters, restarts=counters.restarts + 1)
             self._tries += 1
             with self._lock:
                 self._again, self._at_work, self._crashed = None, False, False
@@ -229,32 +188,29 @@ class Recovery:
             if cause.outage and not self._life.is_cancelling:
                 continue
             if is_over or self._closed.wait(pause):
-                why = f"{failure.reason}; it has gone back {counted(self._life.checkpoints.restarts, 'time')}"
+                why = f"{failure.reason}; {self._so_often()}"
                 self._life.fail(replace(failure, reason=why if problem is None else f"{why}, the last time: {problem}"))
                 return
-            pause = min(LONGEST_PAUSE, 2 * pause or FIRST_PAUSE)
+            pause = next_pause(pause)
 
     def _waits_for(self, cause: Failure) -> bool:
         """Wait before the next attempt while something outside doesn't answer; False: the job is over."""
-        outage, begins = self._outages.fails(cause, self._life.checkpoints.taken)
-        self._life.outage = outage
+        restarts, now, timeout = self._restarts, self._clock(), self._context.settings.outage_timeout
+        begins = restarts.fails_outside(cause, self._life.checkpoints.taken, now, self._life.wall())
+        outage = self._life.outage = restarts.outage
+        assert outage is not None
         if begins:
-            tell(
-                "job waits for an outage to end",
-                job=self._job.name,
-                level=logging.WARNING,
-                operator=cause.operator,
-                reason=cause.reason,
-                timeout=self._settings.outage_timeout,
-            )
-        if self._outages.is_over_budget and outage.attempts:
-            waited, tried = round(self._outages.waited), counted(outage.attempts, "attempt")
+            reason, operator = cause.reason, cause.operator
+            event: dict[str, Any] = {"operator": operator, "reason": reason, "timeout": timeout}
+            tell("job waits for an outage to end", job=self._job.name, level=logging.WARNING, **event)
+        if restarts.is_over_budget(now) and outage.attempts:
+            waited, tried = round(restarts.waited(now)), counted(outage.attempts, "attempt")
             why = f"{cause.reason}; it didn't answer for {waited} s, in {tried}. {self._how_to_restore()}"
             self._life.fail(replace(cause, reason=why))
             return False
         if outage.pause:
-            with self._rescaling.standing_still():
-                self._cluster.give_up_all()  # what they would emit meanwhile is discarded
+            with self._context.rescaling.standing_still():
+                self._context.cluster.give_up_all()  # what they would emit meanwhile is discarded
         until = self._clock() + outage.pause
         while (left := until - self._clock()) > 0 and not self._life.is_cancelling:
             if self._closed.wait(min(left, LOOK)):
@@ -266,19 +222,20 @@ class Recovery:
 
     def _ends_outage(self) -> None:
         if self._life.outage is not None:
-            waited = round(self._outages.ends(), 3)
+            waited = round(self._restarts.runs(self._clock()), 3)
             tell("outage is over", job=self._job.name, seconds=waited, attempts=self._life.outage.attempts + 1)
             self._life.outage = None
 
     def _how_to_restore(self) -> str:
         """Return a sentence on what to do when the outage is over."""
-        location = self._settings.location
+        location = self._context.settings.location
         if not self._journal.checkpoints:
             return "No checkpoint was complete: run the job again when it answers"
         if location is None:
-            kept = self._journal.checkpoints[-1].location.rpartition("/")[0]
-            where = f"in {kept}" if len(set(self._plan.now.nodes.values())) < 2 else f"in {kept} of each node"
-            return f"The last checkpoint stays {where}: run the job again with restore={kept!r} when it answers"
+            folder = self._journal.checkpoints[-1].location.rpartition("/")[0]
+            of_nodes = "" if len(set(self._context.plan.now.nodes.values())) < 2 else " of each node"
+            then = f"run the job again with restore={folder!r} when it answers"
+            return f"The last checkpoint stays in {folder}{of_nodes}: {then}"
         shown = shown_location(str(location))
         return f'The last checkpoint stays in {shown}: run the job again with restore="latest" when it answers'
 
@@ -286,33 +243,33 @@ class Recovery:
         """Restart once, by another plan if one is passed; return why it failed, if it did."""
         began, at = self._clock(), None
         try:
-            with self._rescaling.standing_still():
+            with self._context.rescaling.standing_still():
                 if renewed:  # recorded first, so that no later coordinator uses the old one
                     self._journal.renews(secrets.token_bytes(SECRET_BYTES))
-                self._cluster.give_up_all()
+                self._context.cluster.give_up_all()
                 self._life.keeps(())  # replicas of an open change began after all were removed
                 if renewed:
-                    self._cluster.secret = self._journal.secret
-                self._telemetry.forget()
+                    self._context.cluster.secret = self._journal.secret
+                self._context.telemetry.forget()
                 if (stop := self._journal.open_stop) is not None and stop.saved:
                     self._journal.goes_on()  # it was lost before it had ended there
                 at, saved, manifest = self._last_whole()
                 plan = self._plan_of(manifest, wanted)
                 self._journal.end(plan)
-                self._rescaling.forget()
-                self._plan.now = plan
+                self._context.rescaling.forget()
+                self._context.plan.now = plan
                 recovers = wanted is None and self._life.outage is None
                 tell(
                     "job recovers" if wanted is None else "job changes its plan",
                     job=self._job.name,
                     level=logging.WARNING if recovers else logging.INFO,  # an outage has been logged
                     reason=failure.reason,
-                    checkpoint=at.epoch if at is not None else 0,
+                    checkpoint=at.checkpoint if at is not None else 0,
                 )
-                self._cluster.start(plan, tuple(plan.pes), saved, manifest, self._works)
+                self._context.cluster.start(plan, tuple(plan.pes), saved, manifest, self._works)
                 self._life.runs_again()
                 if self._life.is_cancelling:  # the old ones were stopped
-                    for handle in self._cluster.handles.values():
+                    for handle in self._context.cluster.handles.values():
                         handle.within(CALL_TIMEOUT).stop(True)
         except Exception as error:  # the job must not hang after any error
             if isinstance(error, StateError) and at is not None:
@@ -321,7 +278,7 @@ class Recovery:
         tell("job runs again", job=self._job.name, seconds=round(self._clock() - began, 3))
         self._life.end_if_finished()
         if not self._life.state.is_final:
-            self._host.make_ready(1)
+            self._context.host.make_ready(1)
         return None
 
     def _last_whole(self) -> tuple[SavedAt | None, Snapshot | None, Manifest | None]:
@@ -332,9 +289,8 @@ class Recovery:
         """
         while self._journal.checkpoints:
             newest = self._journal.checkpoints[-1]
-            saved = Snapshot(newest.location, key=checkpoint_key(self._job, self._settings))
             try:
-                return newest, saved, SnapshotFolder(saved).manifest()
+                return newest, *self._read(newest)
             except StateError as error:
                 if not self._leave_out(newest, error):
                     raise
@@ -348,36 +304,32 @@ class Recovery:
         unreadable = isinstance(error, UnreadableError)
         if (unreadable and self._tries < PATIENT) or len(self._journal.checkpoints) < 2:
             return False
-        if unreadable and not self._is_readable(self._journal.checkpoints[-2]):  # the whole store is unreachable
-            return False
-        tell("checkpoint damaged", job=self._job.name, level=logging.ERROR, number=damaged.epoch, reason=f"{error}")
-        self._journal.without(damaged, self._plan.now)
+        if unreadable:
+            try:
+                self._read(self._journal.checkpoints[-2])
+            except StateError:  # the whole store is unreachable
+                return False
+        tell(
+            "checkpoint damaged", job=self._job.name, level=logging.ERROR, number=damaged.checkpoint, reason=f"{error}"
+        )
+        self._journal.without(damaged, self._context.plan.now)
         return True
 
-    def _is_readable(self, one: SavedAt) -> bool:
-        try:
-            SnapshotFolder(Snapshot(one.location, key=checkpoint_key(self._job, self._settings))).manifest()
-        except StateError:
-            return False
-        return True
+    def _read(self, saved: SavedAt) -> tuple[Snapshot, Manifest]:
+        snapshot = Snapshot(saved.location, key=key_of_job(self._job, self._context.settings))
+        return snapshot, SnapshotFolder(snapshot).manifest()
 
     def _plan_of(self, manifest: Manifest | None, wanted: ExecPlan | None = None) -> ExecPlan:
         """Return the plan of a checkpoint, or the requested one, in a new epoch, on existing nodes."""
         here = self._journal.open_change
-        epochs = [self._plan.now.epoch, here.change.epoch if here is not None else 0]
+        epochs = [self._context.plan.now.epoch, here.change.epoch if here is not None else 0]
         if wanted is not None:
             return replace(wanted, epoch=max(epochs) + 1)
         plan = ExecPlan.from_dict(manifest.plan) if manifest is not None else self._job.plan
-        alive = {node.name for node in self._host.nodes()}
-        nodes = {pe: node for pe, node in self._nodes(plan).items() if node in alive}
+        alive = {node.name for node in self._context.host.nodes()}
+        nodes = {**plan.nodes, **self._context.plan.now.nodes}
+        nodes = {pe: node for pe, node in nodes.items() if pe in plan.pes and node in alive}
         return replace(plan.with_nodes(nodes), epoch=max(epochs) + 1)
-
-    def _nodes(self, plan: ExecPlan) -> dict[str, str]:
-        return {pe: node for pe, node in {**plan.nodes, **self._plan.now.nodes}.items() if pe in plan.pes}
-
-    def _count(self) -> None:
-        counters = self._life.checkpoints
-        self._life.checkpoints = replace(counters, restarts=counters.restarts + 1)
 
 
 def _cause(problem: Exception | None, again: Failure | None) -> Failure:
@@ -385,8 +337,3 @@ def _cause(problem: Exception | None, again: Failure | None) -> Failure:
     if is_outage(problem):
         return Failure(f"{problem}", getattr(problem, "operator", None), outage=True, code=code_of(problem))
     return again if again is not None else Failure(f"{problem}", code=code_of(problem))
-
-
-def checkpoint_key(job: JobSpec, settings: Checkpoint) -> bytes:
-    """Return the key that signs what a job saves: that of its settings, or one that only this job has."""
-    return settings.key or derive_secret(job.secret, "checkpoint")

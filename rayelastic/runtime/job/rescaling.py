@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rayelastic.runtime.job.job_cluster import JobCluster
     from rayelastic.runtime.job.life import JobLife
     from rayelastic.runtime.job.plan_in_force import PlanInForce
-    from rayelastic.runtime.rescale.change_journal import ChangeJournal
+    from rayelastic.runtime.journal import ChangeJournal
     from rayelastic.runtime.values.failure import Failure
     from rayelastic.runtime.values.region_counters import RegionCounters
     from rayelastic.runtime.values.specs import JobSpec

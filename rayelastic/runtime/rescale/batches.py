@@ -12,7 +12,7 @@ from rayelastic.runtime.values.region_counters import RegionCounters
 
 if TYPE_CHECKING:
     from rayelastic.plan.exec_plan import ExecPlan
-    from rayelastic.runtime.rescale.change_journal import OpenChange
+    from rayelastic.runtime.journal import OpenChange
 
 __all__ = ["Batch", "batches_of", "has_moved_all_keys", "held_along", "moving", "plan_pe"]
 

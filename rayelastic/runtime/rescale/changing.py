@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from rayelastic.plan.exec_plan import ExecPlan
     from rayelastic.runtime.element.host import PEHost
-    from rayelastic.runtime.rescale.change_journal import ChangeJournal
+    from rayelastic.runtime.journal import ChangeJournal
 
 __all__ = ["PlanChanges"]
 

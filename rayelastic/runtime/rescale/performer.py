@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from rayelastic.graph.spec.operator_spec import OperatorSpec
     from rayelastic.plan.exec_plan import ExecPlan
     from rayelastic.plan.plan_change import PlanChange
+    from rayelastic.runtime.journal import ChangeJournal, OpenChange
     from rayelastic.runtime.port.data_port import PortAddress
-    from rayelastic.runtime.rescale.change_journal import ChangeJournal, OpenChange
 
 __all__ = ["AdaptationPerformer", "Cluster"]
 

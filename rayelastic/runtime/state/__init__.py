@@ -1,1 +1,1 @@
-"""Saved state, as later jobs and people read it: the snapshot that a job restores, and state as tables."""
+"""The formats of state: its description in a manifest, its rows as tables, and keys as users write them."""

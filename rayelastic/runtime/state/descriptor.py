@@ -40,11 +40,21 @@ if TYPE_CHECKING:
     from rayelastic.graph.records.data_type import Column
     from rayelastic.graph.spec.operator_spec import OperatorSpec
 
-__all__ = ["Columns", "StateDescriptor", "StateKindOf", "columns_of", "descriptor_of", "descriptors_of", "required"]
+__all__ = [
+    "Columns",
+    "StateDescriptor",
+    "StateKindOf",
+    "columns_of",
+    "descriptor_of",
+    "descriptors_of",
+    "older_records",
+    "required",
+]
 
 Columns = tuple["Column", ...]
 NO_TTL = (0, "", 0, "last")  # as the native layer takes it
 _OLDER = ("kind", "size", "slide", "time", "shift", "rest", "lateness")
+WIDER = {"c": "sil", "s": "il", "i": "l", "C": "SILsil", "S": "ILil", "I": "Ll", "e": "fg", "f": "g"}  # Arrow formats
 
 
 class StateKindOf(Enum):
@@ -185,19 +195,17 @@ def descriptor_of(spec: OperatorSpec) -> StateDescriptor | None:
         case Aggregation(own=AggregateCode() as own):
             return StateDescriptor(StateKindOf.RECORD, keys, columns_of(own.state_schema), ttl)
         case Aggregation(partial=False) if spec.output_schema is not None:
-            gives, made = columns_of(spec.output_schema), tuple(native_aggregates(body.aggregates))
+            results, aggregates = columns_of(spec.output_schema), tuple(native_aggregates(body.aggregates))
             taken = {name for _, aggregate in body.aggregates for name in (aggregate.field, aggregate.weight)}
             takes = columns_of(schema, [name for name in schema.names if name in {*taken, *spec.keys, ttl[1]}])
-            return StateDescriptor(StateKindOf.AGGREGATE, keys, gives, ttl, takes, made)
+            return StateDescriptor(StateKindOf.AGGREGATE, keys, results, ttl, takes, aggregates)
         case Windowing(function=WindowFunction(moment=moment)):
-            arguments = window_arguments(body.window)
-            return StateDescriptor(
-                StateKindOf.FUNCTION, keys, columns_of(moment), ttl, columns_of(schema), arguments=arguments
-            )
+            takes, arguments = columns_of(schema), window_arguments(body.window)
+            return StateDescriptor(StateKindOf.FUNCTION, keys, columns_of(moment), ttl, takes, arguments=arguments)
         case Windowing(own=None) if spec.output_schema is not None:
-            made, arguments = tuple(native_aggregates(body.aggregates)), window_arguments(body.window)
-            gives = columns_of(spec.output_schema)
-            return StateDescriptor(StateKindOf.WINDOW, keys, gives, ttl, columns_of(schema), made, arguments=arguments)
+            aggregates, arguments = tuple(native_aggregates(body.aggregates)), window_arguments(body.window)
+            results, takes = columns_of(spec.output_schema), columns_of(schema)
+            return StateDescriptor(StateKindOf.WINDOW, keys, results, ttl, takes, aggregates, arguments=arguments)
         case Join():
             left, right = (columns_of(port.schema) for port in spec.inputs)
             return StateDescriptor(StateKindOf.JOIN, keys, right, ttl, left, arguments=join_arguments(spec))
@@ -222,7 +230,7 @@ def descriptor_of(spec: OperatorSpec) -> StateDescriptor | None:
 def descriptors_of(operators: Iterable[OperatorSpec]) -> dict[str, dict[str, Any]]:
     """Return the descriptors of all operators that have one, for a manifest; not those with sealed objects."""
     known = ((spec.name, descriptor_of(spec)) for spec in operators)
-    return {name: one.to_json() for name, one in known if one is not None and not one.holds_objects}
+    return {name: state.to_json() for name, state in known if state is not None and not state.holds_objects}
 
 
 def required(descriptor: StateDescriptor | None, operator: str, form: str | None) -> StateDescriptor:
@@ -234,15 +242,36 @@ def required(descriptor: StateDescriptor | None, operator: str, form: str | None
     if descriptor is not None:
         return descriptor
     if form is None:
-        raise StateError(
-            "it keeps no state",
-            operator=operator,
-            hint="Name an operator that keeps state by key",
-            code=ErrorCode.NO_STATE,
-        )
-    raise StateError(
-        f"what it keeps ({form}) can't be read: only the state of keys and waiting tuples can",
-        operator=operator,
-        hint="Read what it emits",
-        code=ErrorCode.STATE_NOT_READABLE,
-    )
+        hint = "Name an operator that keeps state by key"
+        raise StateError("it keeps no state", operator=operator, hint=hint, code=ErrorCode.NO_STATE)
+    problem = f"what it keeps ({form}) can't be read: only the state of keys and waiting tuples can"
+    raise StateError(problem, operator=operator, hint="Read what it emits", code=ErrorCode.STATE_NOT_READABLE)
+
+
+def older_records(held: Mapping[str, Any] | None, spec: OperatorSpec) -> StateDescriptor | None:
+    """Return the descriptor of saved records that the operator's state can import as older ones.
+
+    Args:
+        held: The manifest's descriptor of the state.
+        spec: The operator.
+
+    Returns:
+        The descriptor; None if the records don't fit, or are as they are declared now.
+    """
+    new = descriptor_of(spec)
+    if held is None or new is None or new.kind is not StateKindOf.RECORD or not isinstance(spec.body, OperatorCode):
+        return None
+    try:
+        old = StateDescriptor.from_json(held)
+    except (LookupError, TypeError, ValueError):  # a changed manifest: the check of its forms reports the difference
+        return None
+    if (old.kind, old.keys, old.ttl) != (new.kind, new.keys, new.ttl) or old.values == new.values:
+        return None
+    now = {column[0]: column for column in new.values}
+    return old if all(column[0] in now and _fits(column, now[column[0]]) for column in old.values) else None
+
+
+def _fits(old: Column, new: Column) -> bool:
+    _, was, could_be_null = old
+    _, now, may_be_null = new
+    return (was == now or now in WIDER.get(was, "")) and (may_be_null or not could_be_null)

@@ -95,9 +95,6 @@ def _value(value: Any, form: Form) -> Any:
 
 def _no_such_key(key: Sequence[Any], descriptor: StateDescriptor, operator: str, why: str) -> StateError:
     fields = ", ".join(f"{name}: {plain_form(text).shown}" for name, text, _ in descriptor.keys)
-    return StateError(
-        f"{tuple(key)!r} can't be a key of it ({why})",
-        operator=operator,
-        hint=f"Pass the values of ({fields})" if fields else "It has no keys: pass the key ()",
-        code=ErrorCode.KEY_MISMATCH,
-    )
+    hint = f"Pass the values of ({fields})" if fields else "It has no keys: pass the key ()"
+    problem = f"{tuple(key)!r} can't be a key of it ({why})"
+    return StateError(problem, operator=operator, hint=hint, code=ErrorCode.KEY_MISMATCH)

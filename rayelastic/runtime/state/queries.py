@@ -33,12 +33,8 @@ def check_readable(job: str, operator: str, state: State) -> None:
     """
     if state is not State.RUNNING:
         hint = AT_ITS_END[0].upper() + AT_ITS_END[1:] if state.is_final else "Ask again when it runs"
-        raise StateError(
-            f"job '{job}' is {state.value}: its state can't be read",
-            operator=operator,
-            hint=hint,
-            code=ErrorCode.JOB_NOT_RUNNING,
-        )
+        problem = f"job '{job}' is {state.value}: its state can't be read"
+        raise StateError(problem, operator=operator, hint=hint, code=ErrorCode.JOB_NOT_RUNNING)
 
 
 def read_state(
@@ -66,19 +62,15 @@ def read_state(
     """
     limit: object = most
     if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
-        raise ConfigError(
-            f"a limit of {most!r} keys", hint="Pass a whole number, 1 or more", code=ErrorCode.OUT_OF_RANGE
-        )
+        hint = "Pass a whole number, 1 or more"
+        raise ConfigError(f"a limit of {most!r} keys", hint=hint, code=ErrorCode.OUT_OF_RANGE)
     spec = operators.get(operator)
     if spec is None:
         keeping = ", ".join(repr(name) for name, one in operators.items() if _looked_up(one) is not None)
         hint = f"Those that keep state that can be looked at are {keeping}" if keeping else "None keeps state"
         raise StateError("the job has no such operator", operator=operator, hint=hint, code=ErrorCode.UNKNOWN_OPERATOR)
     descriptor = required(_looked_up(spec), operator, spec.state_form)
-    ranges = EVERYTHING
-    if key is not None:
-        hashed = key_hash(key, descriptor, operator)
-        ranges = ((hashed, hashed),)
+    ranges = EVERYTHING if key is None else ((key_hash(key, descriptor, operator),) * 2,)
     chunks: list[bytes] = []
     keys_found = 0
     for ask in hosting:
@@ -93,12 +85,8 @@ def read_state(
 
 def unread(operator: str, error: Exception) -> StateError:
     """Return the error if no element has answered."""
-    return StateError(
-        f"its state couldn't be read: {error}",
-        operator=operator,
-        hint=f"Ask again; {AT_ITS_END}",
-        code=ErrorCode.STATE_NOT_READABLE,
-    )
+    problem, hint = f"its state couldn't be read: {error}", f"Ask again; {AT_ITS_END}"
+    return StateError(problem, operator=operator, hint=hint, code=ErrorCode.STATE_NOT_READABLE)
 
 
 def _looked_up(spec: OperatorSpec) -> StateDescriptor | None:

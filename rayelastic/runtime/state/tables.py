@@ -22,7 +22,7 @@ from rayelastic.graph.records.schema import Schema, generated_type, laid_out
 from rayelastic.runtime.operators.native_schema import native_schema
 from rayelastic.runtime.operators.natives import native_join, native_windows
 from rayelastic.runtime.operators.window_functions import state_reader
-from rayelastic.runtime.state.descriptor import StateDescriptor, StateKindOf
+from rayelastic.runtime.state.descriptor import Columns, StateDescriptor, StateKindOf
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +31,12 @@ if TYPE_CHECKING:
 
 __all__ = ["pairs_of", "state_of", "table_of"]
 
-SIDE = "side"
+SIDE = (("side", "u", False),)
+LEADING: dict[StateKindOf, Columns] = {  # the first columns, where these aren't the keys
+    StateKindOf.PATTERN: (("sequence", "l", True), ("step", "u", True), ("until", "l", True)),
+    StateKindOf.DELAY: (("due_in", "tDu", False),),
+    StateKindOf.MERGE: (("input", "l", False),),
+}
 DAMAGED = "Use an earlier snapshot"
 PICKLED = (StateKindOf.VALUE, StateKindOf.TIMERS)  # by key
 WITH_ARGUMENTS = (StateKindOf.WINDOW, StateKindOf.FUNCTION, StateKindOf.JOIN, StateKindOf.PATTERN, StateKindOf.MERGE)
@@ -60,7 +65,9 @@ def table_of(chunks: Iterable[bytes], descriptor: StateDescriptor, *, trusted: b
     import pyarrow as pa
 
     if descriptor.kind in (StateKindOf.OBJECT, StateKindOf.HOLDING):
-        objects = _objects(_whole(chunks), trusted=trusted)
+        whole: list[bytes] = []
+        _import(_native.KeyedState.object(bytes, whole.append), chunks)
+        objects = _objects(whole, trusted=trusted)
         if descriptor.kind is StateKindOf.HOLDING:
             return _holding_table(objects, descriptor)
         title, values = _values(objects)
@@ -72,8 +79,8 @@ def table_of(chunks: Iterable[bytes], descriptor: StateDescriptor, *, trusted: b
     if descriptor.kind is not StateKindOf.TIMERS:
         title, values = _values(objects)
         return pa.table([*columns, values], [*names, title])
-    timers = pa.array([sorted(kept.timers) for kept in objects], pa.list_(pa.int64()))
-    title, values = _values([kept.state for kept in objects])
+    timers = pa.array([sorted(timed.timers) for timed in objects], pa.list_(pa.int64()))
+    title, values = _values([timed.state for timed in objects])
     return pa.table([*columns, values, timers], [*names, title, "timers"])
 
 
@@ -86,18 +93,18 @@ def pairs_of(chunks: Sequence[bytes], descriptor: StateDescriptor) -> Iterator[t
     """
     keys, is_record = descriptor.key_names, descriptor.kind is StateKindOf.RECORD
     _, columns, pickled = _rows(chunks, descriptor)
-    kept = [column for column in descriptor.values if is_record or column[0] not in keys]
-    texts = [text for _, text, _ in (*descriptor.keys, *kept)]
+    fields = [column for column in descriptor.values if is_record or column[0] not in keys]
+    texts = [text for _, text, _ in (*descriptor.keys, *fields)]
     listed = [_python_values(column, text) for column, text in zip(columns, texts, strict=True)]
     if descriptor.kind in (*PICKLED, StateKindOf.FUNCTION):
         objects = _objects(pickled, trusted=True)
-        values = [one.state for one in objects] if descriptor.kind is StateKindOf.TIMERS else objects
+        values = [timed.state for timed in objects] if descriptor.kind is StateKindOf.TIMERS else objects
     else:
-        values = list(map(laid_out("State", kept).tuple_type, *listed[len(keys) :]))
+        values = list(map(laid_out("State", fields).tuple_type, *listed[len(keys) :]))
     windows: dict[Any, dict[Any, Any]] = {}
     for number, value in enumerate(values):
-        fields = tuple(column[number] for column in listed[: len(keys)])
-        key = fields[0] if len(fields) == 1 else fields
+        members = tuple(column[number] for column in listed[: len(keys)])
+        key = members[0] if len(members) == 1 else members
         if descriptor.kind is StateKindOf.FUNCTION:
             windows.setdefault(key, {})[listed[-2][number], listed[-1][number]] = value
         else:
@@ -168,13 +175,6 @@ def _import(state: _native.KeyedState, chunks: Iterable[bytes]) -> None:
         raise DamagedError(f"{error}", hint=DAMAGED) from None
 
 
-def _whole(chunks: Iterable[bytes]) -> list[bytes]:
-    """Return the pickled state of objects without keys."""
-    pickled: list[bytes] = []
-    _import(_native.KeyedState.object(bytes, pickled.append), chunks)
-    return pickled
-
-
 def _rows(chunks: Iterable[bytes], descriptor: StateDescriptor) -> _Rows:
     import pyarrow as pa
 
@@ -188,46 +188,31 @@ def _rows(chunks: Iterable[bytes], descriptor: StateDescriptor) -> _Rows:
         return _Rows(results.column_names[:-1], columns, values.to_pylist())
     state = state_of(d)
     _import(state, chunks)
-    texts = [text for _, text, _ in d.values]
-    names = [name for name, _, _ in d.values]
-    match d.kind:
-        case StateKindOf.RECORD:
-            columns = _columns(state, [*(text for _, text, _ in d.keys), *texts])
-            return _Rows([*keys, *_beside(keys, names, "state")], columns, [])
-        case StateKindOf.JOIN:
-            lefts = [SIDE, *(name for name, _, _ in d.takes)]
-            columns = _columns(state, ["u", *(text for _, text, _ in d.takes), *texts])
-            return _Rows([*lefts, *_beside(lefts, names, "right")], columns, [])
-        case StateKindOf.PATTERN:
-            about = ["sequence", "step", "until"]
-            return _Rows([*about, *_beside(about, names)], _columns(state, ["l", "u", "l", *texts]), [])
-        case StateKindOf.DELAY:
-            return _Rows(["due_in", *_beside(["due_in"], names)], _columns(state, ["tDu", *texts]), [])
-        case StateKindOf.MERGE:
-            ports, *columns = _columns(state, ["l", *texts])
-            inputs = pa.chunked_array([pa.array(d.flags, pa.string()).take(one) for one in ports.chunks], pa.string())
-            return _Rows(["input", *_beside(["input"], names)], [inputs, *columns], [])
-        case _:
-            return _Rows(keys, _columns(state, [text for _, text, _ in d.keys]), state.values())
+    if d.kind in PICKLED:
+        return _Rows(keys, _columns(state, d.keys), state.values())
+    first = LEADING.get(d.kind, d.keys) if d.kind is not StateKindOf.JOIN else (*SIDE, *d.takes)
+    names = [name for name, _, _ in first]
+    columns = _columns(state, (*first, *d.values))
+    if d.kind is StateKindOf.MERGE:
+        inputs = pa.array(d.flags, pa.string())
+        columns[0] = pa.chunked_array([inputs.take(numbers) for numbers in columns[0].chunks], pa.string())
+    prefix = {StateKindOf.RECORD: "state", StateKindOf.JOIN: "right"}.get(d.kind, "tuple")
+    others = [f"{prefix}_{name}" if name in names else name for name, _, _ in d.values]
+    return _Rows([*names, *others], columns, [])
 
 
-def _columns(state: _native.KeyedState, texts: Sequence[str]) -> list[pa.ChunkedArray]:
-    """Return the rows of a state, whose fields have such types, as columns."""
+def _columns(state: _native.KeyedState, fields: Columns) -> list[pa.ChunkedArray]:
+    """Return the rows of a state, which has such fields, as columns."""
     import pyarrow as pa
 
-    schema = laid_out("Rows", [(f"column{number}", text, True) for number, text in enumerate(texts)])
+    schema = laid_out("Rows", [(f"column{number}", text, True) for number, (_, text, _) in enumerate(fields)])
     try:
         batches = state.to_arrow(native_schema(schema))
     except (RuntimeError, ValueError) as error:
         raise DamagedError(f"{error}", hint=DAMAGED) from None
-    if not texts:  # pyarrow doesn't count rows without columns
+    if not fields:  # pyarrow doesn't count rows without columns
         return []
     return list(pa.Table.from_batches(batches, schema.to_arrow()).columns)
-
-
-def _beside(names: Sequence[str], fields: Sequence[str], prefix: str = "tuple") -> list[str]:
-    """Return names of fields that differ from those of other columns."""
-    return [name if name not in names else f"{prefix}_{name}" for name in fields]
 
 
 def _results(chunks: Iterable[bytes], descriptor: StateDescriptor) -> pa.Table:
@@ -280,7 +265,7 @@ def _holding_table(states: Sequence[Any], descriptor: StateDescriptor) -> pa.Tab
 
     schema = descriptor.value_schema
     (setting,) = descriptor.flags
-    waiting = [one for _, tuples in states for one in tuples]
+    waiting = [row for _, tuples in states for row in tuples]
     never_waits = Flags.SOURCE | Flags.NEEDS_TOKEN
     source = _native.Operator.python("waiting", lambda: iter(waiting), None, native_schema(schema), flags=never_waits)
     rows = _output([source], schema).combine_chunks().to_struct_array().combine_chunks()

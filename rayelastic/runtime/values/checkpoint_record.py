@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from rayelastic.runtime.values.metrics import Alert, Panel, described, metric
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rayelastic.runtime.values.snapshot import Part
 
 __all__ = ["CheckpointCounters", "CheckpointRecord"]
 
@@ -42,6 +48,15 @@ class CheckpointRecord:
     held_seconds: float = 0.0
     place: str = ""
     problem: str = ""
+
+    @staticmethod
+    def of_parts(number: int, seconds: float, paused: float, parts: Sequence[Part]) -> CheckpointRecord:
+        """Make the record of a complete one of which the PEs have written these parts."""
+        costs = [(ended, name, size) for part in parts for name, (size, ended) in part.costs.items()]
+        ended, slowest, _ = max(costs, default=(0.0, "", 0))
+        longest, held = max(((one, name) for part in parts for name, one in part.held.items()), default=(0.0, ""))
+        size = sum(size for _, _, size in costs)
+        return CheckpointRecord(number, 0.0, seconds, paused, size, slowest, ended, held, longest)
 
     @property
     def is_savepoint(self) -> bool:
@@ -94,3 +109,24 @@ class CheckpointCounters:
         1
         """
         return replace(self, recent=(*self.recent, record)[-MOST_RECORDS:])
+
+    def completed(self, record: CheckpointRecord) -> CheckpointCounters:
+        """Count a complete checkpoint."""
+        seconds, paused = record.seconds, record.paused
+        return replace(
+            self.with_record(record),
+            taken=self.taken + 1,
+            last=record.number,
+            seconds=seconds,
+            paused=paused,
+            problem="",
+        )
+
+    def aborted(self, record: CheckpointRecord) -> CheckpointCounters:
+        """Count an aborted one."""
+        return replace(
+            self.with_record(record),
+            abandoned=self.abandoned + 1,
+            abandoned_seconds=self.abandoned_seconds + record.seconds,
+            problem=record.problem,
+        )

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rayelastic.plan.config import JobConfig
     from rayelastic.plan.exec_plan import ExecPlan, PlanLink
     from rayelastic.runtime.port.data_port import PortAddress
-    from rayelastic.runtime.snapshot import Manifest, Snapshot
+    from rayelastic.runtime.values.snapshot import Manifest, Snapshot
 
 SECRET_BYTES = 32  # 256 bits, reliability rule D2
 
@@ -86,7 +86,7 @@ class JobSpec:
         job_id: An id that no other run of the job has.
         secret: 32 random bytes, new for each job.
         restore: The snapshot that it restores.
-        epoch: The snapshot's epoch: those of the job's own checkpoints are higher.
+        checkpoint: The id of that snapshot: those of the job's own checkpoints are higher.
     """
 
     name: str
@@ -96,7 +96,7 @@ class JobSpec:
     job_id: str = field(default_factory=lambda: secrets.token_hex(8))
     secret: bytes = field(default_factory=lambda: secrets.token_bytes(SECRET_BYTES), repr=False)
     restore: Snapshot | None = None
-    epoch: int = 0
+    checkpoint: int = 0
 
 
 @dataclass(frozen=True, slots=True)

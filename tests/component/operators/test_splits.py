@@ -19,7 +19,7 @@ import rayelastic as rel
 from rayelastic import testing
 from rayelastic.errors import GraphError
 from rayelastic.job.job import Job
-from tests.component.test_checkpoints import Losing
+from tests.component.checkpoint.test_checkpoints import Losing
 from tests.raising import raises
 
 pytestmark = pytest.mark.edges

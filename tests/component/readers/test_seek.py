@@ -17,9 +17,9 @@ from rayelastic import _native
 from rayelastic.connectors.files.bad_rows import Files
 from rayelastic.connectors.inputs import Input, Place
 from rayelastic.job.preparing import prepare
+from rayelastic.runtime.checkpoint.files import SnapshotFolder
 from rayelastic.runtime.element.hosted import HostedOperators
 from rayelastic.runtime.element.wiring import connect_operators
-from rayelastic.runtime.snapshot import SnapshotFolder
 from rayelastic.runtime.values.specs import PESpec
 
 PATIENCE = 60.0

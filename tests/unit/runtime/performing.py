@@ -12,7 +12,7 @@ from rayelastic.graph.spec.operator_spec import OperatorSpec
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.fusion import plan_topology
 from rayelastic.plan.plan_change import PlanChange, plan_change
-from rayelastic.runtime.rescale.change_journal import ChangeJournal
+from rayelastic.runtime.journal import ChangeJournal
 from rayelastic.runtime.rescale.performer import AdaptationPerformer
 from rayelastic.runtime.values.region_counters import RegionCounters
 from tests.unit.runtime.fake_cluster import FakeCluster

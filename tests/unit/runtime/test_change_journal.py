@@ -11,7 +11,7 @@ from rayelastic.errors import JobExistsError
 from rayelastic.plan.exec_plan import ExecPlan, Pipeline, RegionPlan
 from rayelastic.plan.plan_change import plan_change
 from rayelastic.plan.regions import Region, RegionKind
-from rayelastic.runtime.rescale.change_journal import ChangeJournal, OpenChange, OpenStop, SavedAt
+from rayelastic.runtime.journal import ChangeJournal, OpenChange, OpenStop, SavedAt
 
 REGION = Region("r1", RegionKind.DATA_PARALLEL, ("count",), ("word",))
 PLAN = ExecPlan("words", (RegionPlan(REGION, (Pipeline(("count",), ("pe0",)),)),))

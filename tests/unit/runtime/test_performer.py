@@ -10,9 +10,9 @@ import pytest
 from rayelastic._native import RouterAnswer
 from rayelastic.errors import ChangeError
 from rayelastic.plan.plan_change import PlanChange, plan_change
+from rayelastic.runtime.journal import OpenChange
 from rayelastic.runtime.rescale import performer
 from rayelastic.runtime.rescale.batches import batches_of, has_moved_all_keys
-from rayelastic.runtime.rescale.change_journal import OpenChange
 from rayelastic.runtime.rescale.performer import check_performable
 from tests.raising import raises
 from tests.unit.runtime.fake_cluster import KEYS, STATE_BYTES

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from rayelastic.runtime.element.saving.script_classes import name_script_classes, script_classes
+from rayelastic.runtime.element.script_classes import name_script_classes, script_classes
 
 SCRIPT = """
 from functools import partial

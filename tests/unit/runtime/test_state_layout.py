@@ -10,7 +10,7 @@ import pytest
 import rayelastic
 
 ROOT = Path(rayelastic.__file__).parent
-READERS = [ROOT / "job/state.py", ROOT / "runtime/element/saving/live_state.py", *(ROOT / "runtime/state").glob("*.py")]
+READERS = [ROOT / "job/state.py", ROOT / "runtime/checkpoint/state_files.py", *(ROOT / "runtime/state").glob("*.py")]
 OF_BYTES = {"struct", "ctypes", "numpy", "from_bytes", "frombuffer", "unpack", "unpack_from", "from_buffers"}
 
 

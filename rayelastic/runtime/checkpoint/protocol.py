@@ -1,0 +1,136 @@
+"""What a checkpoint is, when the next one is due, and what remains of one that fails: decisions alone.
+
+Pure: knows operators, flows and counters, nothing that runs. `take.py` does what it decides, `restarts.py` decides on
+recoveries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from rayelastic.plan.config import Regions
+
+if TYPE_CHECKING:
+    from rayelastic.graph.spec.operator_spec import OperatorSpec
+    from rayelastic.plan.settings.checkpoint import Checkpoint
+    from rayelastic.runtime.values.checkpoint_record import CheckpointCounters
+    from rayelastic.runtime.values.specs import JobSpec
+
+__all__ = ["Flow", "Kind", "Schedule", "is_empty", "remains", "why_standstill"]
+
+STANDSTILL_SHARE = 20  # sources are held for at most one part in so many of the time
+ASKED_SHARE = 2  # the same for a requested checkpoint, because the requesting source waits anyway
+FIRST = 1.0  # seconds until the first one: before it the job could only restart from its beginning
+LONGEST_WAIT = 600.0  # seconds between two checkpoints, however long they take
+MOST_BACKOFF = 16  # periods after failures in a row
+
+Flow = Mapping[str, tuple[int, int]]  # {link: (put into it here, received from it here)}
+
+
+class Kind(Enum):
+    """What is taken of a job."""
+
+    CHECKPOINT = "checkpoint"  # recoveries restore it; it shares files with others, and is removed after newer ones
+    SAVEPOINT = "savepoint"  # refers to nothing else, is never removed, and no recovery restores it
+    STOP = "stop"  # a savepoint with which the job ends
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether it refers to no other one."""
+        return self is not Kind.CHECKPOINT
+
+
+def remains(kind: Kind, *, resumed: bool) -> bool:
+    """Return whether the files of one stay whose line that it is complete couldn't be written, but may be there.
+
+    Args:
+        kind: Its kind.
+        resumed: Whether the journal has a later line, that the job continues.
+    """
+    return kind is Kind.CHECKPOINT or (kind is Kind.STOP and not resumed)
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """How often checkpoints are taken.
+
+    Args:
+        settings: The settings of the job's checkpoints.
+    """
+
+    settings: Checkpoint
+
+    def wait(self, counters: CheckpointCounters, failed: int, *, asked: bool = False) -> float:
+        """Return the seconds until the next one is due.
+
+        Args:
+            counters: Those so far.
+            failed: How many failed in a row.
+            asked: Whether it is requested by a source that waits meanwhile.
+        """
+        if asked:
+            backoff = min(FIRST, self.settings.every) * min(MOST_BACKOFF, (1 << failed) - 1)
+            return min(LONGEST_WAIT, max(backoff, ASKED_SHARE * counters.paused))
+        if not counters.taken and not failed:
+            return min(FIRST, self.settings.every)
+        backoff = self.settings.every * min(MOST_BACKOFF, 1 << failed)
+        return min(LONGEST_WAIT, max(backoff, STANDSTILL_SHARE * counters.paused))
+
+
+def why_standstill(job: JobSpec) -> str:
+    """Return why the sources of a job are held while a checkpoint is taken; empty: barriers flow with the records."""
+    for spec in job.operators.values():
+        if spec.loop_edges:
+            return f"a loop leads back to '{spec.name}': what goes round in it can't be cut in two"
+        if any(port.demand is not None for port in spec.inputs):
+            return f"'{spec.name}' waits until each input has what it wants: no mark stands between two of its calls"
+        if not spec.body.aligns:
+            return f"'{spec.name}' is between the channels of a stage, where turns are under way"
+    meeting = _where_streams_meet(job)
+    for spec in job.operators.values():
+        if meeting and (woken := _why_woken(spec)):
+            return f"'{spec.name}' {woken}, and {meeting}"
+    return ""
+
+
+def _why_woken(spec: OperatorSpec) -> str:
+    """Return what runs an operator between its tuples; empty: nothing."""
+    if spec.body.concurrent is not None:
+        return "waits for several calls at a time"
+    return "is woken by the clock" if spec.body.uses_clock else ""
+
+
+def _where_streams_meet(job: JobSpec) -> str:
+    for spec in job.operators.values():
+        if len(spec.edges) > 1:
+            return f"several streams lead to '{spec.name}'"
+    return "regions may have several replicas" if job.config.regions not in (None, Regions.FIXED) else ""
+
+
+def is_empty(flows: Mapping[str, Flow]) -> bool:
+    """Return whether no tuple is in flight between elements.
+
+    A link with only one known end is from or to an element that has left, and transports nothing any more.
+
+    Args:
+        flows: {element: its links}.
+
+    >>> is_empty({"pe0": {"a->b": (5, 0)}, "pe1": {"a->b": (0, 5)}})
+    True
+    >>> is_empty({"pe0": {"a->b": (5, 0)}, "pe1": {"a->b": (0, 4)}})
+    False
+    >>> is_empty({"pe0": {"a->b": (5, 0), "c->c": (3, 2)}})
+    False
+    """
+    links: dict[str, list[tuple[int, int]]] = {}
+    for flow in flows.values():
+        for link, counts in flow.items():
+            links.setdefault(link, []).append(counts)
+    return all(
+        sum(put for put, _ in ends) == sum(received for _, received in ends)
+        for ends in links.values()
+        if len(ends) > 1 or all(ends[0])
+    )

@@ -1,1 +1,0 @@
-"""Saves the state of a PE's operators, and restores it. Knows no job."""
