@@ -43,8 +43,9 @@ class SpanWindow final : public TimedWindow {
       : TimedWindow(ports, keys, given, aggregates, token_of(given)),
         options(std::move(given)),
         function(core.function()),
-        waiting(ports.input, 1, [this](const std::byte* record) { return time->of(record); }, [](std::int64_t at) { return at; },
-                &core.table().extractor()) {
+        waiting(
+            ports.input, 1, [this](const std::byte* record) { return time->of(record); }, [](std::int64_t at) { return at; },
+            &core.table().extractor()) {
     if (options.assigner != nullptr) assigner.emplace(options.assigner);
     if (function != nullptr && !options.now) keep(&core.table(), &waiting);
   }
@@ -75,7 +76,8 @@ class SpanWindow final : public TimedWindow {
   }
   std::int64_t on_watermark(std::int64_t watermark, std::byte* out, std::int64_t capacity, rel_context* context) override {
     if (function == nullptr) return TimedWindow::on_watermark(watermark, out, capacity, context);
-    const std::int64_t left = called([&] { return watermark == kEndOfTime && options.now ? end() : run(watermark); }, out, capacity, context);
+    const std::int64_t left =
+        called([&] { return watermark == kEndOfTime && options.now ? end() : run(watermark); }, out, capacity, context);
     if (left < 0 || watermark == kEndOfTime) return left;
     if (!context->flush(left)) return REL_STOPPED;
     context->mark({MarkKind::Watermark, watermark});
@@ -216,10 +218,7 @@ class SpanWindow final : public TimedWindow {
 
   // The windows of a record, which the assigner was called with. False: the function fails.
   [[nodiscard]] bool find_spans(std::int64_t at) {
-    if (assigner.has_value()) {
-      spans = assigner->spans();
-      return std::ranges::all_of(spans, [&](const Span& span) { return is_valid(span, at); });
-    }
+    if (assigner.has_value()) return std::ranges::all_of(assigner->spans(), [&](const Span& span) { return is_valid(span, at); });
     spans.clear();
     if (function != nullptr && function->assigns()) return function->assign(at, spans);
     if (options.kind != WindowKind::Time) {
@@ -236,16 +235,19 @@ class SpanWindow final : public TimedWindow {
   Outcome take(const std::byte* record, std::int64_t at, OutputWriter* writer) {
     if (function != nullptr && !function->take(record)) return Outcome::Failed;
     if (!find_spans(at)) return Outcome::Failed;
-    if (spans.empty()) return Outcome::Ok;
-    if (std::ranges::none_of(spans, [&](const Span& span) { return takes(span); })) return Outcome::Late;
+    const std::vector<Span>& assigned = assigner.has_value() ? assigner->spans() : spans;
+    if (assigned.empty()) return Outcome::Ok;
+    if (std::ranges::none_of(assigned, [&](const Span& span) { return takes(span); })) return Outcome::Late;
     void* slot = nullptr;
     core.table().lookup(record, 1, &slot);
     Outcome outcome = Outcome::Ok;
-    for (const Span& span : spans) {
+    for (const Span& span : assigned) {
       if (outcome == Outcome::Ok && takes(span)) outcome = take_into(slot, record, at, span, writer);
     }
-    if (SpanKey* const key = Slot::find(slot); key != nullptr && key->windows.empty()) Slot::drop(slot);
-    if (Slot::find(slot) == nullptr) core.table().remove(slot);
+    if (Slot::get(slot).windows.empty()) {
+      Slot::drop(slot);
+      core.table().remove(slot);
+    }
     return outcome;
   }
 
