@@ -35,8 +35,8 @@ JoinKind join_named(const std::string& operator_name, const std::string& kind) {
 }
 
 OperatorObject join(std::string name, const SchemaObject& left, const SchemaObject& right, const SchemaObject& output,
-                    const nb::dict& given) {
-  NamedOptions named(name, given);
+                    const nb::dict& described) {
+  NamedOptions named(name, described);
   const auto kind = named.get<std::string>("kind");
   const bool cross = kind == kCross;
   JoinOptions options{.kind = cross ? JoinKind::Latest : join_named(name, kind)};

@@ -83,8 +83,7 @@ class PythonWindowFunction final : public WindowFunction {
     return pairs || is_about_tuple();
   }
   [[nodiscard]] bool begin(std::byte*& state) override {
-    ObjectRef made = call(new_);
-    state = state_of(std::move(made));
+    state = state_of(call(new_));
     return state != nullptr || is_about_tuple();
   }
   [[nodiscard]] bool add(std::byte*& state, bool& complete) override {
@@ -156,14 +155,14 @@ class PythonWindowFunction final : public WindowFunction {
 
  private:
   static ObjectRef method(const nb::object& methods, const char* name) {
-    const nb::object found = methods.attr(name);
-    return found.is_none() ? ObjectRef() : ObjectRef::share(found.ptr());
+    const nb::object bound = methods.attr(name);
+    return bound.is_none() ? ObjectRef() : ObjectRef::share(bound.ptr());
   }
   template <typename... Arguments>
   ObjectRef call(const ObjectRef& function, Arguments... arguments) {
-    PyObject* given[] = {arguments..., nullptr};
+    PyObject* stack[] = {arguments..., nullptr};
     const Inside inside(*failure_);
-    return ObjectRef::take(PyObject_Vectorcall(function.get(), given, sizeof...(arguments), nullptr));
+    return ObjectRef::take(PyObject_Vectorcall(function.get(), stack, sizeof...(arguments), nullptr));
   }
   // Changes the Python error that is set by change(exception). False.
   template <typename Change>
@@ -231,9 +230,9 @@ std::int64_t microseconds_since_1970() {
 }
 
 OperatorObject window(const std::string& name, const SchemaObject& input, const SchemaObject& output, const std::vector<std::string>& keys,
-                      const nb::dict& given, const std::vector<NamedAggregate>& aggregates, const OwnAggregateObject* own,
+                      const nb::dict& described, const std::vector<NamedAggregate>& aggregates, const OwnAggregateObject* own,
                       const WindowFunctionObject* function) {
-  NamedOptions named(name, given);
+  NamedOptions named(name, described);
   WindowOptions options{.kind = kind_named(name, named.get<std::string>("kind"))};
   named.read("size", options.size);
   named.read("slide", options.slide);
