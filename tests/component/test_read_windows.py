@@ -49,6 +49,30 @@ def test_open_windows_are_shown_as_they_would_be_given(tmp_path: Path) -> None:
     assert counted == {key: sum(row.n for row in ROWS if row.key == key) for key in keys}
 
 
+def folded(rows: Any) -> None:
+    timed = rows.event_time("at", name="time").key_by("key")
+    timed.window(seconds=40).fold(lambda n, t: n + t.n, 0, name="sums").sink(rel.list(), name="a")
+    timed.session(gap=10).fold(lambda n, t: n + 1, 0, name="counts").sink(rel.list(), name="b")
+    timed.window(count=1000, within=1000).fold(lambda n, t: n + 1, 0, name="batches").sink(rel.list(), name="c")
+
+
+def test_open_windows_of_functions_are_shown_with_what_they_have_accumulated(tmp_path: Path) -> None:
+    """Of the tuples that the watermark has reached."""
+    with behind_gate(ROWS, folded) as job:
+        sums = {key: dict(windows) for key, windows in job.state("sums").items(limit=10)}
+        states = rel.read_snapshot(job.snapshot(rel.Snapshot(tmp_path / "saved", key=b"k" * 32)))
+    seen = [row for row in ROWS if row.at < 99]
+    keys = {row.key for row in ROWS}
+    expected = {(key, 80, 120): sum(r.n for r in seen if r.key == key and r.at >= 80) for key in keys}
+    assert sums == {key: {(start, end): n} for (key, start, end), n in expected.items()}
+    shown = states["sums"].to_pylist()
+    assert {(row["key"], row["start"], row["end"]): row["value"] for row in shown} == expected
+    counts = {row["key"]: row["value"] for row in states["counts"].to_pylist()}
+    assert counts == {key: sum(row.key == key for row in seen) for key in keys}
+    batches = {row["key"]: row["value"] for row in states["batches"].to_pylist()}
+    assert batches == counts
+
+
 def joined(rows: Any) -> None:
     timed = rows.event_time("at", name="time").key_by("key")
     other = rows.filter(lambda t: t.n % 2 == 1, name="odd").event_time("at", name="odd_time").key_by("key")

@@ -35,8 +35,8 @@ JoinKind join_named(const std::string& operator_name, const std::string& kind) {
 }
 
 OperatorObject join(std::string name, const SchemaObject& left, const SchemaObject& right, const SchemaObject& output,
-                    const nb::dict& given) {
-  NamedOptions named(name, given);
+                    const nb::dict& described) {
+  NamedOptions named(name, described);
   const auto kind = named.get<std::string>("kind");
   const bool cross = kind == kCross;
   JoinOptions options{.kind = cross ? JoinKind::Latest : join_named(name, kind)};
@@ -95,12 +95,13 @@ void bind_timed_operators() {
           },
           nb::arg("name"), nb::arg("schema"), nb::arg("tells"),
           "Unites the streams of its input ports, each a split or, where it tells of its own in order, several.")
-      .def_static("join", join, nb::arg("name"), nb::arg("left"), nb::arg("right"), nb::arg("output"), nb::arg("options"),
-                  nb::sig("def join(name: str, left: Schema, right: Schema, output: Schema, options: collections.abc.Mapping[str, typing.Any]) "
-                          "-> Operator"),
-                  "Joins input port 0 with port 1. options by name, as JoinOptions (join.hpp) has them: kind 'latest', 'first', 'all', 'cross' "
-                  "(times ''\nfor by arrival), 'interval', 'window', 'pairs' (times ''); before and after in ticks; times, ttl: as of window. "
-                  "With a ttl by the clock it is\nto be poked now and then.")
+      .def_static(
+          "join", join, nb::arg("name"), nb::arg("left"), nb::arg("right"), nb::arg("output"), nb::arg("options"),
+          nb::sig("def join(name: str, left: Schema, right: Schema, output: Schema, options: collections.abc.Mapping[str, typing.Any]) "
+                  "-> Operator"),
+          "Joins input port 0 with port 1. options by name, as JoinOptions (join.hpp) has them: kind 'latest', 'first', 'all', 'cross' "
+          "(times ''\nfor by arrival), 'interval', 'window', 'pairs' (times ''); before and after in ticks; times, ttl: as of window. "
+          "With a ttl by the clock it is\nto be poked now and then.")
       .def_static(
           "pattern", pattern, nb::arg("marks"), nb::arg("output"), nb::arg("keys"), nb::arg("time"), nb::arg("shift"), nb::arg("fields"),
           nb::arg("steps"), nb::arg("outer"),

@@ -27,7 +27,7 @@ namespace rayelastic::python {
 
 namespace {
 
-constexpr std::int64_t kAtOnce = 256;               // records that are submitted together outside of a run
+constexpr std::int64_t kAtOnce = 256;        // records that are submitted together outside of a run
 constexpr const char* kTuple = "rel_tuple";  // of an exception: the tuple that it is about (python_lane.py)
 
 std::byte* state_of(ObjectRef object) noexcept { return reinterpret_cast<std::byte*>(Py_XNewRef(object.get())); }
@@ -83,8 +83,7 @@ class PythonWindowFunction final : public WindowFunction {
     return pairs || is_about_tuple();
   }
   [[nodiscard]] bool begin(std::byte*& state) override {
-    ObjectRef made = call(new_);
-    state = state_of(std::move(made));
+    state = state_of(call(new_));
     return state != nullptr || is_about_tuple();
   }
   [[nodiscard]] bool add(std::byte*& state, bool& complete) override {
@@ -156,14 +155,14 @@ class PythonWindowFunction final : public WindowFunction {
 
  private:
   static ObjectRef method(const nb::object& methods, const char* name) {
-    const nb::object found = methods.attr(name);
-    return found.is_none() ? ObjectRef() : ObjectRef::share(found.ptr());
+    const nb::object bound = methods.attr(name);
+    return bound.is_none() ? ObjectRef() : ObjectRef::share(bound.ptr());
   }
   template <typename... Arguments>
   ObjectRef call(const ObjectRef& function, Arguments... arguments) {
-    PyObject* given[] = {arguments..., nullptr};
+    PyObject* stack[] = {arguments..., nullptr};
     const Inside inside(*failure_);
-    return ObjectRef::take(PyObject_Vectorcall(function.get(), given, sizeof...(arguments), nullptr));
+    return ObjectRef::take(PyObject_Vectorcall(function.get(), stack, sizeof...(arguments), nullptr));
   }
   // Changes the Python error that is set by change(exception). False.
   template <typename Change>
@@ -222,7 +221,8 @@ WindowKind kind_named(const std::string& operator_name, const std::string& kind)
   if (kind == "session") return WindowKind::Session;
   if (kind == "assigned") return WindowKind::Assigned;
   if (kind == "batch") return WindowKind::Batch;
-  throw std::invalid_argument("operator '" + operator_name + "': kind is '" + kind + "', not 'count', 'time', 'session', 'assigned' or 'batch'");
+  throw std::invalid_argument("operator '" + operator_name + "': kind is '" + kind +
+                              "', not 'count', 'time', 'session', 'assigned' or 'batch'");
 }
 
 std::int64_t microseconds_since_1970() {
@@ -230,9 +230,9 @@ std::int64_t microseconds_since_1970() {
 }
 
 OperatorObject window(const std::string& name, const SchemaObject& input, const SchemaObject& output, const std::vector<std::string>& keys,
-                      const nb::dict& given, const std::vector<NamedAggregate>& aggregates, const OwnAggregateObject* own,
+                      const nb::dict& described, const std::vector<NamedAggregate>& aggregates, const OwnAggregateObject* own,
                       const WindowFunctionObject* function) {
-  NamedOptions named(name, given);
+  NamedOptions named(name, described);
   WindowOptions options{.kind = kind_named(name, named.get<std::string>("kind"))};
   named.read("size", options.size);
   named.read("slide", options.slide);
@@ -274,13 +274,18 @@ void bind_windows(nb::module_& module) {
   nb::borrow<nb::class_<OperatorObject>>(nb::type<OperatorObject>())
       .def_static(
           "window", window, nb::arg("name"), nb::arg("input"), nb::arg("output"), nb::arg("keys"), nb::arg("options"),
-          nb::arg("aggregates") = std::vector<NamedAggregate>(), nb::arg("own").none() = nb::none(), nb::arg("function").none() = nb::none(),
-          nb::sig("def window(name: str, input: Schema, output: Schema, keys: collections.abc.Sequence[str], options: "
-                  "collections.abc.Mapping[str, typing.Any], aggregates: collections.abc.Sequence[tuple[str, str, str, float, float]] = ..., "
-                  "own: OwnAggregate | None = None, function: WindowFunction | None = None) -> Operator"),
-          "Windows, of which one is emitted: aggregates, a user's own aggregate, or what a function makes. options by name, as WindowOptions "
-          "(window.hpp)\nhas them: kind 'count', 'time', 'session', 'assigned' or 'batch'; times: an offset, from which days on days are of "
-          "24 hours and when they\nbegin, if windows are of days, and the ticks of a second; ttl: as of KeyedState; assigner: an operator that "
+          nb::arg("aggregates") = std::vector<NamedAggregate>(), nb::arg("own").none() = nb::none(),
+          nb::arg("function").none() = nb::none(),
+          nb::sig(
+              "def window(name: str, input: Schema, output: Schema, keys: collections.abc.Sequence[str], options: "
+              "collections.abc.Mapping[str, typing.Any], aggregates: collections.abc.Sequence[tuple[str, str, str, float, float]] = ..., "
+              "own: OwnAggregate | None = None, function: WindowFunction | None = None) -> Operator"),
+          "Windows, of which one is emitted: aggregates, a user's own aggregate, or what a function makes. options by name, as "
+          "WindowOptions "
+          "(window.hpp)\nhas them: kind 'count', 'time', 'session', 'assigned' or 'batch'; times: an offset, from which days on days are "
+          "of "
+          "24 hours and when they\nbegin, if windows are of days, and the ticks of a second; ttl: as of KeyedState; assigner: an operator "
+          "that "
           "emits start and end of each\nwindow of a record. A function without a time follows the clock, and is to be poked now and then.");
 }
 

@@ -5,13 +5,14 @@ The native window operator assigns tuples to windows and decides when a window i
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from rayelastic.graph.records.schema import Schema
 
-__all__ = ["Bounds", "Early", "Gathered", "Shown", "WindowFunction"]
+__all__ = ["Accumulator", "Bounds", "Early", "Shown", "WindowFunction"]
 
 
 class Bounds(NamedTuple):
@@ -58,24 +59,32 @@ class Early:
         return self.update or self.every > 0
 
 
-class Gathered(Protocol):
-    """How a window accumulates tuples. The accumulated values pickle."""
+class Accumulator(ABC):
+    """What a window accumulates of its tuples, and emits. The accumulated value, its state, pickles."""
 
+    __slots__ = ()
+    shown: Shown
+
+    @abstractmethod
     def new(self) -> Any:
-        """Return the value before the first tuple."""
-        ...
+        """Return the state before the first tuple."""
 
-    def add(self, gathered: Any, t: Any) -> Any:
-        """Return the value with another tuple; it may be the same object."""
-        ...
+    @abstractmethod
+    def add(self, state: Any, t: Any) -> Any:
+        """Return the state with another tuple; it may be the same object."""
 
-    def asked(self, gathered: Any, t: Any) -> Any:
-        """Return the argument of `until`, after a tuple."""
-        ...
+    def until_argument(self, state: Any, t: Any) -> Any:  # noqa: ARG002
+        """Return the argument of `until`, after a tuple: the tuple."""
+        return t
 
-    def given(self, key: tuple[Any, ...], bounds: Bounds, gathered: Any) -> Iterable[Any]:
+    def rows(self, state: Any) -> Iterable[Iterable[Any]]:
+        """Return the values that follow key and bounds, of each tuple to emit."""
+        return ((state,),)
+
+    def results(self, key: tuple[Any, ...], bounds: Bounds, state: Any) -> Iterable[Any]:
         """Return the tuples to emit."""
-        ...
+        about = self.shown.of(bounds)
+        return [(*key, *about, *row) for row in self.rows(state)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +92,7 @@ class WindowFunction:
     """A user's function of windows.
 
     Args:
-        gathered: How a window accumulates tuples.
+        accumulator: What a window accumulates and emits.
         early: When a window is emitted before it is complete.
         input_schema: The schema of its tuples.
         moment: The schema of the key fields, then of start and end of a window.
@@ -92,7 +101,7 @@ class WindowFunction:
         refusal: The code and values of why it isn't compiled, if that was tried.
     """
 
-    gathered: Gathered
+    accumulator: Accumulator
     early: Early
     input_schema: Schema
     moment: Schema

@@ -155,7 +155,7 @@ class Windowing(OperatorBody):
     def reason(self) -> str:
         """Describe the operator for `explain()`."""
         if self.function is not None:
-            what = type(self.function.gathered).__name__.lower()
+            what = type(self.function.accumulator).__name__.lower()
             return f"{what} in Python, of {self.window}; {self.function.why}".removesuffix("; ")
         assigned = "" if self.assigner is None else f"; assign: {self.assigner.reason}"
         return f"{aggregated(self.aggregates, self.own)} of {self.window}{assigned}"

@@ -32,12 +32,12 @@ class _Methods:
     loads = staticmethod(pickle.loads)
 
     def __init__(self, window: Window, function: WindowFunction) -> None:
-        gathered, until = copy.deepcopy((function.gathered, function.early.until))
-        self.new, self.add = gathered.new, gathered.add
-        self._given = gathered.given
+        accumulator, until = copy.deepcopy((function.accumulator, function.early.until))
+        self.new, self.add = accumulator.new, accumulator.add
+        self._results = accumulator.results
         self.over: Callable[[Any, Any], Any] | None = None
         if until is not None:
-            self.over = lambda state, t: until(gathered.asked(state, t))
+            self.over = lambda state, t: until(accumulator.until_argument(state, t))
         self.assign: Callable[[Any, int], list[tuple[int, int]]] | None = None
         times, gap = TimeValues.of(window.time, function.input_schema), window.gap
         if window.assign is not None:
@@ -48,7 +48,7 @@ class _Methods:
     def results(self, moment: tuple[Any, ...], state: Any, final: bool, corrected: bool) -> list[Any]:
         """Return the tuples to emit of a window."""
         *key, start, end = moment
-        return list(self._given(tuple(key), Bounds(start, end, final, corrected), state))
+        return list(self._results(tuple(key), Bounds(start, end, final, corrected), state))
 
 
 class _Reading:

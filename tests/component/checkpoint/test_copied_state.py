@@ -56,7 +56,7 @@ ROWS = [Row(n % 13, n // 3, n) for n in range(3000)]
 
 
 def keeping(source: Any) -> rel.Topology:
-    """Native operators of all kinds, each with state by key."""
+    """Native operators of all kinds, each with state by key; windows also of Python values."""
     topology = rel.Topology("keeps")
     rows = topology.source(source, name="rows")
     keyed = rows.key_by("key")
@@ -66,6 +66,9 @@ def keeping(source: Any) -> rel.Topology:
     timed = rows.event_time("at", name="timed", lateness=2).key_by("key")
     timed.window(seconds=50, slide=10).aggregate(name="panes", n=rel.sum("n")).sink(rel.list(), name="by_time")
     timed.session(gap=4).aggregate(name="sessions", n=rel.count()).sink(rel.list(), name="by_session")
+    timed.window(seconds=50, slide=10).fold(lambda ns, t: [*ns, t.n], [], name="folded", schema={"ns": list[int]}).sink(
+        rel.list(), name="lists"
+    )
     timed.process(Quiet, name="quiet", schema=Out, state=Seen, lane="compiled").sink(rel.list(), name="timers")
     odd = rows.filter(lambda t: t.n % 2 == 1, name="odd").event_time("at", name="odd_time", lateness=2).key_by("key")
     timed.join(odd, name="joined", within=(5, 5)).sink(rel.list(), name="pairs")

@@ -115,6 +115,30 @@ def test_reduced_and_best(frame: str, rows: list[Row]) -> None:
     assert sorted(run(rows, lambda s: framed(s).top(2, "n", name="best"))) == sorted(best)
 
 
+@pytest.mark.parametrize("frame", FRAMES)
+@settings(max_examples=20, deadline=None)
+@given(streams)
+def test_functions_of_whole_windows(frame: str, rows: list[Row]) -> None:
+    framed, brute = FRAMES[frame]
+
+    def whole(key: tuple[str], window: Any, tuples: list[Row]) -> Any:
+        yield *key, window.start, window.end, numbers(tuples)
+
+    expected = [
+        (key, start, end, numbers(mine)) for key, own in of_keys(rows).items() for start, end, mine in brute(own)
+    ]
+    schema = {"key": str, "start": int, "end": int, "numbers": str}
+    assert sorted(run(rows, lambda s: framed(s).process(whole, name="whole", schema=schema))) == sorted(expected)
+
+
+@pytest.mark.parametrize("frame", ["sliding", "session"])
+def test_the_windows_and_their_order_are_those_of_aggregates(frame: str) -> None:
+    rows = [Row("abcdefgh"[n * n % 8], n // 3 + n % 5, n % 7) for n in range(300)]
+    framed, _ = FRAMES[frame]
+    folded = run(rows, lambda s: framed(s).fold(lambda total, t: total + t.n, 0, name="sums"))
+    assert folded == run(rows, lambda s: framed(s).aggregate(name="sums", n=rel.sum("n")))
+
+
 def early(framed: Framed, every: int) -> list[tuple[int, int, bool, str]]:
     found = []
     for start, end, mine in framed:
@@ -259,6 +283,7 @@ def test_what_is_wrong_is_told_when_it_is_declared() -> None:
     wrong: dict[str, Callable[[], Any]] = {
         "windows by count are only aggregated": lambda: keyed.window(count=3).fold(join, "", name="x"),
         "Write .key_by(...) before": lambda: timed.window(seconds=3).fold(join, "", name="x"),
+        "process calls fn(key, window, tuples)": lambda: framed.process(len, name="x", schema=Row),
         "fn(accumulated, t)": lambda: framed.fold(lambda: 0, "", name="x"),  # type: ignore[arg-type, misc]
         "fn(reduced, t)": lambda: framed.reduce(lambda: 0, name="x"),  # type: ignore[arg-type, misc]
         "emit='often'": lambda: framed.fold(join, "", name="x", emit="often"),  # type: ignore[arg-type]

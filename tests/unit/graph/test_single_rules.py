@@ -21,8 +21,9 @@ from rayelastic.fluent.stream import Stream
 from rayelastic.fluent.topology import Topology
 from rayelastic.graph.operators import aggregates
 from rayelastic.graph.operators.aggregation import can_have_two_steps
-from rayelastic.graph.operators.gathering.gathered import Bounds, Shown, Top
+from rayelastic.graph.operators.gathering.accumulators import Top
 from rayelastic.graph.operators.pacing import LONGEST_DELAY
+from rayelastic.graph.operators.window_function import Bounds, Shown
 from rayelastic.graph.records.annotations import form_of
 from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.forms import list_form, plain_form
@@ -62,11 +63,11 @@ def test_the_best_are_by_value_and_of_equal_ones_the_first(
     values: list[Any], k: int, least: bool, given: list[Any]
 ) -> None:
     top = Top(k, by=0, least=least, fields=(0, 1), shown=Shown())
-    gathered = top.new()
+    best = top.new()
     for number, value in enumerate(values):
-        gathered = top.add(gathered, (value, number))
+        best = top.add(best, (value, number))
     expected = [("key", 0, 10, place, *row) for place, row in enumerate(given, start=1)]
-    assert list(top.given(("key",), Bounds(0, 10), gathered)) == expected
+    assert list(top.results(("key",), Bounds(0, 10), best)) == expected
 
 
 def test_ticks_of_each_unit() -> None:

@@ -23,7 +23,7 @@ struct Open {
   std::int64_t early = kEndOfTime;  // when it is emitted next before its end
   std::int64_t last = 0;            // of a batch: the time of its last record
   std::int64_t records = 0;         // of a batch
-  bool given = false;               // emitted at its end, and kept for late records; or a session that goes on behind that
+  bool emitted = false;             // at its end, and kept for late records; or a session that goes on behind that
   bool changed = false;             // since it was emitted
 };
 
@@ -39,12 +39,13 @@ struct SpanKey {
 // `reached`: windows that end here or before were emitted, or would have been.
 class SpanWindow final : public TimedWindow {
  public:
-  SpanWindow(const WindowPorts& ports, const std::vector<std::string>& keys, WindowOptions given, const std::vector<Aggregate>& aggregates)
-      : TimedWindow(ports, keys, given, aggregates, token_of(given)),
-        options(std::move(given)),
+  SpanWindow(const WindowPorts& ports, const std::vector<std::string>& keys, WindowOptions described, const std::vector<Aggregate>& aggregates)
+      : TimedWindow(ports, keys, described, aggregates, token_of(described)),
+        options(std::move(described)),
         function(core.function()),
-        waiting(ports.input, 1, [this](const std::byte* record) { return time->of(record); }, [](std::int64_t at) { return at; },
-                &core.table().extractor()) {
+        waiting(
+            ports.input, 1, [this](const std::byte* record) { return time->of(record); }, [](std::int64_t at) { return at; },
+            &core.table().extractor()) {
     if (options.assigner != nullptr) assigner.emplace(options.assigner);
     if (function != nullptr && !options.now) keep(&core.table(), &waiting);
   }
@@ -63,8 +64,8 @@ class SpanWindow final : public TimedWindow {
     OutputWriter writer(core.output(), out, capacity, context);
     const std::size_t stride = core.input().record_size();
     for (std::int64_t i = 0; i < n; ++i, in += stride) {
-      if (const std::int64_t made = assigner.has_value() ? assigner->call(in, *context) : 0; made != 0)
-        return made == REL_STOPPED ? made : REL_FAILED(i);
+      if (const std::int64_t assigned = assigner.has_value() ? assigner->call(in, *context) : 0; assigned != 0)
+        return assigned == REL_STOPPED ? assigned : REL_FAILED(i);
       const Outcome outcome = take(in, time->of(in), &writer);
       if (outcome == Outcome::Failed) return failed(core, i, context);  // without a problem the windows are wrong: Python explains it
       if (outcome == Outcome::Stopped) return REL_STOPPED;
@@ -75,7 +76,8 @@ class SpanWindow final : public TimedWindow {
   }
   std::int64_t on_watermark(std::int64_t watermark, std::byte* out, std::int64_t capacity, rel_context* context) override {
     if (function == nullptr) return TimedWindow::on_watermark(watermark, out, capacity, context);
-    const std::int64_t left = called([&] { return watermark == kEndOfTime && options.now ? end() : run(watermark); }, out, capacity, context);
+    const std::int64_t left =
+        called([&] { return watermark == kEndOfTime && options.now ? end() : run(watermark); }, out, capacity, context);
     if (left < 0 || watermark == kEndOfTime) return left;
     if (!context->flush(left)) return REL_STOPPED;
     context->mark({MarkKind::Watermark, watermark});
@@ -216,10 +218,7 @@ class SpanWindow final : public TimedWindow {
 
   // The windows of a record, which the assigner was called with. False: the function fails.
   [[nodiscard]] bool find_spans(std::int64_t at) {
-    if (assigner.has_value()) {
-      spans = assigner->spans();
-      return std::ranges::all_of(spans, [&](const Span& span) { return is_valid(span, at); });
-    }
+    if (assigner.has_value()) return std::ranges::all_of(assigner->spans(), [&](const Span& span) { return is_valid(span, at); });
     spans.clear();
     if (function != nullptr && function->assigns()) return function->assign(at, spans);
     if (options.kind != WindowKind::Time) {
@@ -236,16 +235,19 @@ class SpanWindow final : public TimedWindow {
   Outcome take(const std::byte* record, std::int64_t at, OutputWriter* writer) {
     if (function != nullptr && !function->take(record)) return Outcome::Failed;
     if (!find_spans(at)) return Outcome::Failed;
-    if (spans.empty()) return Outcome::Ok;
-    if (std::ranges::none_of(spans, [&](const Span& span) { return takes(span); })) return Outcome::Late;
+    const std::vector<Span>& assigned = assigner.has_value() ? assigner->spans() : spans;
+    if (assigned.empty()) return Outcome::Ok;
+    if (std::ranges::none_of(assigned, [&](const Span& span) { return takes(span); })) return Outcome::Late;
     void* slot = nullptr;
     core.table().lookup(record, 1, &slot);
     Outcome outcome = Outcome::Ok;
-    for (const Span& span : spans) {
+    for (const Span& span : assigned) {
       if (outcome == Outcome::Ok && takes(span)) outcome = take_into(slot, record, at, span, writer);
     }
-    if (SpanKey* const key = Slot::find(slot); key != nullptr && key->windows.empty()) Slot::drop(slot);
-    if (Slot::find(slot) == nullptr) core.table().remove(slot);
+    if (Slot::get(slot).windows.empty()) {
+      Slot::drop(slot);
+      core.table().remove(slot);
+    }
     return outcome;
   }
 
@@ -277,7 +279,7 @@ class SpanWindow final : public TimedWindow {
       if (const auto next = place + 1; is_session() && next != windows.end() && place->span.end >= next->span.start) {
         if (!core.accumulators().merge(place->state, next->state)) return Outcome::Failed;
         place->span.end = next->span.end;
-        place->given |= next->given;
+        place->emitted |= next->emitted;
         core.drop(next->state);
         windows.erase(next);
       }
@@ -330,7 +332,7 @@ class SpanWindow final : public TimedWindow {
   }
 
   Outcome emit(void* slot, Open& window, bool final, OutputWriter* writer) {
-    const bool corrected = final && std::exchange(window.given, window.given || final);
+    const bool corrected = final && std::exchange(window.emitted, window.emitted || final);
     window.changed = false;
     const Span bounds{window.span.start, is_batch() ? window.last + options.tick : window.span.end};
     if (function != nullptr) return core.emit(slot, window.state, bounds, final, corrected) ? Outcome::Ok : Outcome::Failed;
@@ -373,8 +375,8 @@ class SpanWindow final : public TimedWindow {
   }
 
   // --- TimedState: per key how many windows (4), and of each
-  //   aggregates   its start and its end (8 each); of a session its first and last time (8 each), with a lateness whether it was given (1)
-  //   a function   its start, its end, its last record, how many, when it is emitted early (8 each), whether it was given, and changed (1 each)
+  //   aggregates   its start and its end (8 each); of a session its first and last time (8 each), with a lateness whether it was emitted (1)
+  //   a function   its start, its end, its last record, how many, when it is emitted early (8 each), whether it was emitted, and changed (1 each)
   // then its state
   [[nodiscard]] std::uint64_t form() const noexcept override {
     const std::uint64_t kept = core.layout() ^ (time.has_value() ? time->form() : 0);
@@ -394,11 +396,11 @@ class SpanWindow final : public TimedWindow {
       writer.number(is_session() && function == nullptr ? each.span.end - size : each.span.end);
       if (function != nullptr) {
         for (const std::int64_t number : {each.last, each.records, each.early}) writer.number(number);
-        writer.number(static_cast<std::uint8_t>(each.given));
+        writer.number(static_cast<std::uint8_t>(each.emitted));
         writer.number(static_cast<std::uint8_t>(each.changed));
         function->write(each.state, writer, of_copy);
       } else {
-        if (is_session() && lateness > 0) writer.number(static_cast<std::uint8_t>(each.given));
+        if (is_session() && lateness > 0) writer.number(static_cast<std::uint8_t>(each.emitted));
         core.write(each.state, writer);
       }
     }
@@ -417,13 +419,13 @@ class SpanWindow final : public TimedWindow {
         throw StateError("exported state has a window at a time that there isn't");
       last = {start, end};
       Open open{last, nullptr};
-      open.given = !is_session() && end <= until;
+      open.emitted = !is_session() && end <= until;
       if (function != nullptr) {
         for (std::int64_t* number : {&open.last, &open.records, &open.early}) *number = reader.number<std::int64_t>();
-        open.given = reader.number<std::uint8_t>() != 0;
+        open.emitted = reader.number<std::uint8_t>() != 0;
         open.changed = reader.number<std::uint8_t>() != 0;
       } else if (is_session() && lateness > 0) {
-        open.given = reader.number<std::uint8_t>() != 0;
+        open.emitted = reader.number<std::uint8_t>() != 0;
       }
       open.state = core.read(reader, slot != nullptr);
       if (slot != nullptr) key.windows.push_back(open);

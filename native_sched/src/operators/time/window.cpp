@@ -10,12 +10,14 @@ namespace rayelastic {
 std::shared_ptr<Operator> make_window(std::string name, std::shared_ptr<const Schema> input, std::shared_ptr<const Schema> output,
                                       const std::vector<std::string>& keys, const WindowOptions& options,
                                       const std::vector<Aggregate>& aggregates) try {
-  constexpr MakeWindow* kKinds[] = {make_count_window, make_time_window, make_span_window, make_span_window, make_span_window};  // by WindowKind
+  constexpr MakeWindow* kKinds[] = {make_count_window, make_time_window, make_span_window, make_span_window,
+                                    make_span_window};  // by WindowKind
   if (options.size < 1 || options.size > kLongestSpan || options.slide < 1 || options.slide > kLongestSpan)
     throw std::invalid_argument("a window's size and slide have to be at least 1, and not too long");
   const WindowPorts ports{name, std::move(input), std::move(output)};
   const bool is_aggregated = options.function == nullptr;
-  if (is_aggregated ? options.kind == WindowKind::Batch || options.now || options.every > 0 || options.update : options.kind == WindowKind::Count)
+  if (is_aggregated ? options.kind == WindowKind::Batch || options.now || options.every > 0 || options.update
+                    : options.kind == WindowKind::Count)
     throw std::invalid_argument("a function is of batches, windows by the clock and early results, and of no windows by count");
   MakeWindow* const make = is_aggregated ? kKinds[static_cast<std::size_t>(options.kind)] : make_span_window;
   std::shared_ptr<Operator> window = make(ports, keys, options, aggregates);

@@ -42,7 +42,7 @@ class WindowCore {
   std::byte* read(StateReader& reader, bool make_it);
   // Of what the records are made of.
   [[nodiscard]] std::uint64_t layout() const noexcept { return function_ == nullptr ? accumulators_->layout() : kObjects; }
-  [[nodiscard]] std::size_t bytes() const noexcept { return blocks_.size() * kBlockStates * words() * 8; }
+  [[nodiscard]] std::size_t bytes() const noexcept { return function_ == nullptr ? blocks_.size() * kBlockStates * words() * 8 : 0; }
 
   // Why something failed; empty as long as nothing has.
   [[nodiscard]] std::string problem() const { return function_ == nullptr ? accumulators_->problem() : function_->problem(); }

@@ -16,7 +16,7 @@ from rayelastic.graph.operators.aggregation import Aggregation
 from rayelastic.graph.operators.functions import function_operator
 from rayelastic.graph.operators.gathering.declared import When, checked, declared, shown_of, window_schema
 from rayelastic.graph.operators.processes import KeyedProcess, instance_of
-from rayelastic.graph.operators.window_function import Bounds, Early, Shown
+from rayelastic.graph.operators.window_function import Accumulator, Early, Shown
 from rayelastic.graph.operators.windows import Window, Windowing, WindowKind, compiled_assigner
 from rayelastic.graph.records.mutable_state import MutableState
 from rayelastic.graph.records.schema import Schema, laid_out
@@ -97,7 +97,7 @@ def window_combine(
 
 
 @dataclass(frozen=True, slots=True)
-class Combined:
+class Combined(Accumulator):
     """Runs a user's aggregate in Python.
 
     Args:
@@ -115,23 +115,23 @@ class Combined:
         first = self.instance.init()
         return MutableState(**first._asdict()) if _is_record(first) else first
 
-    def add(self, gathered: Any, t: Any) -> Any:
+    def add(self, state: Any, t: Any) -> Any:
         """Add a tuple to the state."""
-        if self._called(self.instance.add, t, gathered) is not None:
+        if self._called(self.instance.add, t, state) is not None:
             raise TypeError(f"{type(self.instance).__name__}.add returns something: it has to change the state instead")
-        return gathered
+        return state
 
-    def asked(self, gathered: Any, t: Any) -> Any:  # noqa: ARG002
+    def until_argument(self, state: Any, t: Any) -> Any:  # noqa: ARG002
         """Return the result."""
-        return self._called(self.instance.result, gathered)
+        return self._called(self.instance.result, state)
 
-    def given(self, key: tuple[Any, ...], bounds: Bounds, gathered: Any) -> Iterable[Any]:
-        """Return key, bounds, and the result."""
-        return ((*key, *self.shown.of(bounds), *self.values(gathered)),)
+    def rows(self, state: Any) -> Iterable[Iterable[Any]]:
+        """Return the result as the fields of one tuple."""
+        return (self.values(state),)
 
-    def values(self, gathered: Any) -> tuple[Any, ...]:
+    def values(self, state: Any) -> tuple[Any, ...]:
         """Return the result as the fields of a tuple."""
-        result = self._called(self.instance.result, gathered)
+        result = self._called(self.instance.result, state)
         values = result if isinstance(result, tuple) else (result,)
         if len(values) != self.columns:
             raise TypeError(
@@ -140,10 +140,10 @@ class Combined:
             )
         return values
 
-    def _called(self, method: Callable[..., Any], *given: Any) -> Any:
+    def _called(self, method: Callable[..., Any], *arguments: Any) -> Any:
         """Call a method; errors name it."""
         try:
-            return method(*given)
+            return method(*arguments)
         except Exception as error:
             error.add_note(f"in {method.__name__} of {type(self.instance).__name__}")
             raise

@@ -11,9 +11,9 @@ from typing import Any
 
 from rayelastic.errors import ErrorCode, GraphError, LaneError
 from rayelastic.graph.operators.aggregates import Emit
+from rayelastic.graph.operators.gathering.accumulators import Collected, Each, Folded, Reduced, Top
 from rayelastic.graph.operators.gathering.folds import check_together
-from rayelastic.graph.operators.gathering.gathered import Collected, Each, Folded, Reduced, Top
-from rayelastic.graph.operators.window_function import Early, Gathered, Shown, WindowFunction
+from rayelastic.graph.operators.window_function import Accumulator, Early, Shown, WindowFunction
 from rayelastic.graph.operators.windows import BOUNDS, CORRECTED, Window, Windowing, WindowKind
 from rayelastic.graph.records.schema import Schema, laid_out
 from rayelastic.graph.records.shown import conflict, invalid, shown
@@ -64,8 +64,8 @@ def window_process(up: Upstream, window: Window, name: str, fn: object, schema: 
                 code=ErrorCode.WRONG_PARAMETERS,
             )
         check_object(fn)
-        gathered = Collected(fn, up.schema)
-        return declared(up, window, name, gathered, early, Schema.of(schema), bounded=False)
+        accumulator = Collected(fn, up.schema)
+        return declared(up, window, name, accumulator, early, Schema.of(schema), bounded=False)
 
 
 def window_fold(
@@ -122,9 +122,9 @@ def window_top(up: Upstream, window: Window, name: str, k: object, by: str, leas
                 code=ErrorCode.UNKNOWN_FIELD,
             )
         shown_too = shown_of(window, early)
-        gathered = Top(k, up.schema.names.index(by), least, _others(up), shown_too)
+        accumulator = Top(k, up.schema.names.index(by), least, _others(up), shown_too)
         gives = window_schema(up, window, name, shown_too, [(PLACE, "l", False), *_kept(up)])
-        return declared(up, window, name, gathered, early, gives)
+        return declared(up, window, name, accumulator, early, gives)
 
 
 def checked(up: Upstream, window: Window, when: When) -> Early:
@@ -174,7 +174,7 @@ def declared(
     up: Upstream,
     window: Window,
     name: str,
-    gathered: Gathered,
+    accumulator: Accumulator,
     early: Early,
     results: Schema,
     *,
@@ -187,7 +187,7 @@ def declared(
         up: Its input.
         window: How tuples are assigned to windows.
         name: The operator's name.
-        gathered: How tuples are accumulated.
+        accumulator: What windows accumulate and emit.
         early: When a window is emitted before it is complete.
         results: The schema of results.
         bounded: Whether results have the bounds of the window.
@@ -198,7 +198,7 @@ def declared(
         "Moment", _moment(up, window, [bound if bound not in up.keys else f"window_{bound}" for bound in BOUNDS])
     )
     why, refusal = ("", None) if rejected is None else (rejected.problem, rejected.details or None)
-    function = WindowFunction(gathered, early, up.schema, moment, bounded, why, refusal)
+    function = WindowFunction(accumulator, early, up.schema, moment, bounded, why, refusal)
     outputs = (OutputPort(OUT, results), *late)
     return up.operator(name, Windowing(window, (), function=function), caller_location(), outputs, keys=up.keys)
 

@@ -20,9 +20,9 @@
 namespace rayelastic {
 
 enum class WindowKind : std::uint8_t {
-  Count,    // size records of a key, a new window every slide records; given when it is full
-  Time,     // [k * slide, k * slide + size) for whole k, of those in which a key has records; given when the watermark has passed the end
-  Session,  // records of a key that are at most size apart from the next; given when the watermark is at size after the last
+  Count,     // size records of a key, a new window every slide records; given when it is full
+  Time,      // [k * slide, k * slide + size) for whole k, of those in which a key has records; given when the watermark has passed the end
+  Session,   // records of a key that are at most size apart from the next; given when the watermark is at size after the last
   Assigned,  // those that a function assigns records to; given when the watermark has passed the end
   Batch      // size records of a key, or those of `within` ticks after the first; only of a function
 };
