@@ -14,6 +14,7 @@ import pytest
 
 import rayelastic as rel
 from rayelastic.runtime.values.status import State
+from tests.waiting import wait_until, wait_until_received
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.edges]
 
@@ -54,8 +55,7 @@ def topology_of(source: Any, name: str) -> rel.Topology:
 
 def flows(job: rel.Job, tuples: int) -> None:
     before = job.metrics().operator("pairs").tuples_in
-    while job.metrics().operator("pairs").tuples_in < before + tuples:
-        assert not job.status.state.is_final, job.status
+    wait_until_received(job, "pairs", before + tuples)
 
 
 def same(result: rel.JobResult, name: str) -> None:
@@ -81,8 +81,7 @@ def test_joins_across_the_loss_of_their_process(ray_cluster: str, tmp_path: Path
         while job.status.checkpoints.taken == taken:
             flows(job, 100)
         os.kill(next(one.pid for one in job.status.pes if one.pe == job.plan().pe_of("pairs")), signal.SIGKILL)
-        while job.status.checkpoints.restarts == 0 or job.status.state is not State.RUNNING:
-            assert not job.status.state.is_final, job.status
+        wait_until(job, lambda: job.status.checkpoints.restarts != 0 and job.status.state is State.RUNNING)
         flows(job, 1000)
         enough.touch()
         result = job.wait(timeout=120)

@@ -19,6 +19,7 @@ from rayelastic.reasons import Code
 from rayelastic.runtime.values.adaptation import Adaptation
 from rayelastic.topologies.word_count import Line, Word, words
 from tests.component.test_cpu_budgets import numbers
+from tests.waiting import wait_until_received
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -53,8 +54,7 @@ def word_count(enough: Path) -> rel.Topology:
 
 def flows(job: rel.Job, tuples: int = 5000) -> None:
     before = job.metrics().operator("counts").tuples_in
-    while job.metrics().operator("counts").tuples_in < before + tuples:
-        assert not job.status.state.is_final, job.status
+    wait_until_received(job, "counts", before + tuples)
 
 
 def test_word_count_goes_to_two_replicas_and_back(ray_cluster: str, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 import rayelastic as rel
 from rayelastic.runtime.values.status import State
+from tests.waiting import wait_until, wait_until_received
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -72,8 +73,7 @@ def check_turns(result: rel.JobResult, count: int) -> None:
 
 def flows(job: rel.Job, tuples: int = 3000) -> None:
     before = job.metrics().operator("each").tuples_in
-    while job.metrics().operator("each").tuples_in < before + tuples:
-        assert not job.status.state.is_final, job.status
+    wait_until_received(job, "each", before + tuples)
 
 
 def test_rules_and_patterns_in_replicas_on_ray(ray_cluster: str, tmp_path: Path) -> None:
@@ -109,8 +109,7 @@ def test_rules_and_patterns_come_back_when_their_process_is_killed(ray_cluster: 
         while job.status.checkpoints.taken == taken:
             flows(job, 100)
         os.kill(next(one.pid for one in job.status.pes if one.pe == job.plan().pe_of("each")), signal.SIGKILL)
-        while job.status.checkpoints.restarts == 0 or job.status.state is not State.RUNNING:
-            assert not job.status.state.is_final, job.status
+        wait_until(job, lambda: job.status.checkpoints.restarts != 0 and job.status.state is State.RUNNING)
         flows(job)
         enough.touch()
         result = job.wait(timeout=120)

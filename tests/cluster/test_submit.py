@@ -27,6 +27,7 @@ from rayelastic.runtime.values.status import State
 from rayelastic.runtime.watch.metric_table import METRICS, Kind
 from rayelastic.topologies import word_count
 from tests.raising import raises
+from tests.waiting import wait_until_received
 
 pytestmark = pytest.mark.cluster
 
@@ -191,8 +192,7 @@ def test_a_job_is_stopped_into_a_snapshot_and_goes_on_elsewhere(ray_cluster: Non
         return topology
 
     job = rel.submit(topology(), rel.JobConfig(pes=2))
-    while job.metrics().operator("counts").tuples_in < 100:
-        assert not job.status.state.is_final
+    wait_until_received(job, "counts", 100)
     before = job.stop(tmp_path / "snapshot")["out"]
     after = rel.submit(topology(), restore=tmp_path / "snapshot").wait(timeout=60)["out"]
     assert 100 <= len(before) < 1500

@@ -10,9 +10,7 @@ from typing import NamedTuple
 
 import rayelastic as rel
 from rayelastic.job import Job
-
-
-LOOK = 0.005  # seconds; looks without a pause take the CPU that the job needs
+from tests.waiting import wait_until_received
 
 
 class Event(NamedTuple):
@@ -45,10 +43,7 @@ def taken(job: Job, operator: str) -> int:
 
 def flows(job: Job, operator: str = "out", tuples: int = 200) -> None:
     """Waits until an operator has taken more tuples."""
-    before = taken(job, operator)
-    while taken(job, operator) < before + tuples:
-        assert not job.status.state.is_final, job.status
-        job.pause(LOOK)
+    wait_until_received(job, operator, taken(job, operator) + tuples)
 
 
 class Feed:

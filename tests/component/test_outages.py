@@ -27,6 +27,7 @@ from rayelastic.runtime.values.status import State
 from tests.component.store_that_goes import Store, serve
 from tests.postgres import away, needs_postgres, postgres_server
 from tests.raising import raises
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.edges
 
@@ -83,9 +84,7 @@ def waits(job: rel.Job, attempts: int) -> Outage:
 def checkpointed(job: rel.Job) -> None:
     """Return when a checkpoint is complete that began after this call."""
     before = job.status.checkpoints.taken
-    while job.status.checkpoints.taken < before + 2:
-        assert not job.status.state.is_final, job.status.failure
-        job.pause(0.01)
+    wait_until(job, lambda: job.status.checkpoints.taken >= before + 2)
 
 
 def write(form: str, path: Path, rows: pa.Table) -> None:

@@ -17,6 +17,7 @@ from rayelastic.job import start
 from rayelastic.plan.settings.threads import ModelName
 from tests.component.rescaling import flows
 from tests.raising import raises
+from tests.waiting import wait_until, wait_until_received
 
 
 class Number(NamedTuple):
@@ -192,8 +193,7 @@ def test_rules_that_have_ended_are_known_to_new_replicas(pins: dict[str, int]) -
         region = job.plan().region_of("each").region.name
         settles(job, "nones")
         settles(job, "olds")
-        while pins and not any(one.state.is_final for one in job.status.pes):
-            assert not job.status.state.is_final, job.status
+        wait_until(job, lambda: not pins or any(one.state.is_final for one in job.status.pes))
         for replicas in (2, 3, 1, 2, 1):
             assert job.rescale(region, replicas).region(region).replicas == replicas
             flows(job, tuples=400)
@@ -266,8 +266,7 @@ def test_replicas_that_take_turns_are_saved_with_their_rules(tmp_path: Path) -> 
     job = start(topology([ready, *numbers[:3000], reached, *numbers[3000:]], [*known, held]), config)
     try:
         assert held.wait_reached(60)
-        while job.metrics().operator("each").tuples_in < 2:
-            assert not job.status.state.is_final, job.status
+        wait_until_received(job, "each", 2)
         region = job.plan().region_of("each").region.name
         job.rescale(region, 3)
         ready.open()

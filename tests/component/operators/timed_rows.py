@@ -15,6 +15,7 @@ import rayelastic as rel
 from rayelastic import testing
 from tests.component.operators.running import table_of
 from tests.component.rescaling import flows
+from tests.waiting import wait_until_emitted
 
 PATIENCE = 60.0
 MANUAL = rel.JobConfig(threads=rel.Threads(count=1, model="manual"), elasticity="off")
@@ -137,8 +138,7 @@ def check_snapshots(declare: Declare, cuts: Sequence[int], snapshots: Sequence[r
         job = rel.start(declare(testing.script([*rows[:cut], gate], Row), 10), MANUAL, restore=restore)
         try:
             assert gate.wait_reached(PATIENCE)
-            while job.metrics().operator("rows").tuples_out < cut - before:
-                assert not job.status.state.is_final
+            wait_until_emitted(job, "rows", cut - before)
             result = job.stop(snapshot)
         finally:
             job.close()
