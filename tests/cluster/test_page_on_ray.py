@@ -97,6 +97,7 @@ def test_a_job_on_ray_is_rescaled_from_the_page_and_its_loss_is_told(
         job.close()
 
 
+@pytest.mark.nightly  # test_events names a recovery, and test_recovery has one on Ray
 def test_a_loss_leads_back_to_a_checkpoint_while_somebody_looks(ray_cluster: str, tmp_path: Path) -> None:
     enough = tmp_path / "enough"
     topology = rel.Topology("vwap-goes-on")
