@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+import threading
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +20,7 @@ from tests.waiting import wait_until, wait_until_received
 pytestmark = [pytest.mark.timeout(300), pytest.mark.edges]
 
 KEYS = 5000
+PAUSE = 0.005  # seconds after 100 orders: other processes need the CPU, too
 KNOWN = [(key, f"number {key}") for key in range(-50, KEYS, 2)]
 
 
@@ -28,12 +30,14 @@ class Order(NamedTuple):
 
 
 def orders(enough: Path | None, count: int = 0) -> Iterator[Order]:
-    """Without end, until a file is there; or so many."""
-    dice = random.Random(7)
+    """Without end, until a file is there, with a pause after each 100; or so many."""
+    dice, nobody = random.Random(7), threading.Event()
     number = 0
     while number != count or enough is not None:
         if enough is not None and number % 100 == 0 and enough.exists():
             return
+        if enough is not None and number % 100 == 0:
+            nobody.wait(PAUSE)
         yield Order(dice.randrange(KEYS), number)
         number += 1
 

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -27,10 +28,13 @@ pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: ./dev programs installs it"),
 ]
 PATIENCE = 120_000  # milliseconds
+PAUSE = 0.005  # seconds between two lines: the browser needs the CPU, too
 
 
 def lines(enough: Path) -> Iterator[Line]:
+    nobody = threading.Event()
     while not enough.exists():
+        nobody.wait(PAUSE)
         yield Line("to be or not to be")
 
 

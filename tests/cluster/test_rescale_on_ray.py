@@ -6,6 +6,7 @@ And such actors share the CPUs of their host fairly, as their coordinator tells 
 from __future__ import annotations
 
 import random
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -23,13 +24,15 @@ from tests.waiting import wait_until_received
 
 pytestmark = pytest.mark.timeout(180)
 
+PAUSE = 0.005  # seconds after 100 lines: other processes need the CPU, too
 VOCABULARY = ["alpha", "beta", "naïve", "日本語", "a-word-longer-than-twelve-bytes", *map(str, range(200))]
 
 
-def lines(seed: int, enough: Path) -> Iterator[Line]:
-    """Lines without end, until a file is there; the same for the same seed."""
-    dice = random.Random(seed)
+def lines(seed: int, enough: Path, pause: float = 0.0) -> Iterator[Line]:
+    """Lines without end, until a file is there, with a pause (s) after each 100; the same for the same seed."""
+    dice, nobody = random.Random(seed), threading.Event()
     while True:
+        nobody.wait(pause)
         for _ in range(100):
             yield Line(" ".join(dice.choices(VOCABULARY, k=8)))
         if enough.exists():
@@ -45,7 +48,7 @@ def expected(seed: int, count: int, enough: Path) -> Counter[str]:
 
 def word_count(enough: Path) -> rel.Topology:
     topology = rel.Topology("elastic-words")
-    split = topology.source(rel.callable(lambda: lines(3, enough), Line), name="lines").flat_map(
+    split = topology.source(rel.callable(lambda: lines(3, enough, PAUSE), Line), name="lines").flat_map(
         words, name="words", schema=Word
     )
     split.key_by("word").aggregate(name="counts", n=rel.count()).sink(rel.list(), name="out")

@@ -6,6 +6,7 @@ import itertools
 import os
 import random
 import signal
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,6 +18,8 @@ from rayelastic.runtime.values.status import State
 from tests.waiting import wait_until, wait_until_received
 
 pytestmark = pytest.mark.timeout(300)
+
+PAUSE = 0.005  # seconds after 100 events: other processes need the CPU, too
 
 
 class Event(NamedTuple):
@@ -32,11 +35,13 @@ class Rule(NamedTuple):
 
 
 def events(enough: Path | None, count: int = 0) -> Iterator[Event]:
-    """Without end, until a file is there; or so many."""
-    dice = random.Random(7)
+    """Without end, until a file is there, with a pause after each 100; or so many."""
+    dice, nobody = random.Random(7), threading.Event()
     for number in itertools.count():
         if number == count > 0 or (number % 100 == 0 and enough is not None and enough.exists()):
             return
+        if number % 100 == 0 and enough is not None:
+            nobody.wait(PAUSE)
         yield Event(dice.randrange(50), number, number)
 
 

@@ -60,7 +60,7 @@ def test_processes_that_start_beside_the_coordinator_are_those_of_the_elements(r
         return {actor["name"] for actor in ray.util.list_named_actors(all_namespaces=True) if "pe:" in actor["name"]}
 
     topology = rel.Topology("early")
-    topology.source(rel.sequence(10**12), name="numbers").sink(rel.count(), name="out")
+    topology.source(rel.sequence(10**12), name="numbers").throttle(1000).sink(rel.count(), name="out")
     before, config = processes(), rel.JobConfig(pes=pes, regions="fixed")
     job = rel.submit(topology, config)
     try:
@@ -174,7 +174,9 @@ def test_timers_come_in_elements(ray_cluster: None) -> None:
 def endless(name: str) -> rel.Topology:
     topology = rel.Topology(name)
     source = topology.source(rel.generate(lambda n: n % 100, None, schema={"n": int}), name="endless")
-    source.key_by("n").aggregate(name="counts", emit="update", count=rel.count()).sink(rel.count(), name="out")
+    source.throttle(20_000).key_by("n").aggregate(name="counts", emit="update", count=rel.count()).sink(
+        rel.count(), name="out"
+    )
     return topology
 
 
@@ -240,7 +242,8 @@ import sys
 import rayelastic as rel
 topology = rel.Topology("orphan")
 source = topology.source(rel.generate(lambda n: n % 100, None, schema={"n": int}), name="endless")
-source.key_by("n").aggregate(name="counts", emit="update", count=rel.count()).sink(rel.count(), name="out")
+counts = source.throttle(20_000).key_by("n").aggregate(name="counts", emit="update", count=rel.count())
+counts.sink(rel.count(), name="out")
 job = rel.submit(topology, address=sys.argv[1])
 print("it runs", flush=True)
 job.wait()
@@ -365,7 +368,7 @@ def test_rays_prometheus_port_shows_every_metric(ray_cluster: str, text: Path) -
     go_on = threading.Event()
     topology = rel.Topology("measured")
     numbers = topology.source(rel.generate(lambda n: n, None, schema={"n": int}), name="numbers")
-    timed = numbers.event_time("n", name="timed", unit="s")
+    timed = numbers.throttle(20_000).event_time("n", name="timed", unit="s")
     timed.map(lambda t: t.n, name="same", schema={"n": int}).sink(rel.count(), name="out")
     text.write_bytes(b"caf\xe9\nplain\n")  # one line that isn't UTF-8: repaired, and counted
     topology.source(rel.text(text), name="lines").sink(rel.count(), name="shown")

@@ -15,7 +15,7 @@ from rayelastic.errors import ConfigError
 from rayelastic.graph.spec.declaration import LaneChoice
 from rayelastic.job import start
 from rayelastic.plan.settings.threads import ModelName
-from tests.component.rescaling import flows
+from tests.component.rescaling import PAUSE, flows
 from tests.raising import raises
 from tests.waiting import wait_until, wait_until_received
 
@@ -36,14 +36,15 @@ def several(t: Number) -> Iterator[Text]:
 
 
 class Numbers:
-    """0, 1, 2, ... as fast as Python makes them, until told to end."""
+    """0, 1, 2, ... with a pause (s) after each 64, until told to end."""
 
-    def __init__(self) -> None:
+    def __init__(self, pause: float = PAUSE) -> None:
         self.enough = threading.Event()
         self.made = 0
+        self._pause = pause
 
     def __call__(self) -> Iterator[Number]:
-        while not self.enough.is_set():
+        while not self.enough.wait(self._pause):
             for _ in range(64):
                 yield Number(self.made)
                 self.made += 1
@@ -293,7 +294,7 @@ def test_replicas_that_wait_for_answers_all_wait_all_the_time(answer: float) -> 
         threading.Event().wait(answer)
         return t
 
-    numbers = Numbers()
+    numbers = Numbers(pause=0.0)
     topology = rel.Topology("answers")
     stream = topology.source(rel.callable(numbers, Number), name="numbers").map(
         ask, name="ask", schema=Number, lane="python"

@@ -20,6 +20,7 @@ from rayelastic.fluent.stream import Stream
 from rayelastic.job import start
 from tests.component.operators.running import CONFIGS, table_of
 from tests.component.operators.visits import LATENESS, TTL, VISITS, Counted, Seen, Visit, stream_of, visits
+from tests.component.rescaling import PAUSE
 from tests.raising import raises
 from tests.waiting import wait_until_emitted, wait_until_received
 
@@ -273,7 +274,7 @@ def test_keys_move_between_replicas_with_their_touches(name: str) -> None:
 
     def feed() -> Iterator[Visit]:
         dice, at = random.Random(3), 0
-        while not enough.is_set():
+        while not enough.wait(PAUSE):
             for _ in range(256):
                 at += 1
                 rows.append(Visit(f"key {int(300 * dice.random() ** 2)}", at))  # some come often, some seldom
