@@ -112,7 +112,7 @@ import rayelastic as rel
 
 ray.init(address=sys.argv[1], log_to_driver=False)
 topology = rel.Topology("left")
-topology.source(rel.sequence(10**12), name="numbers").sink(rel.count(), name="out")
+topology.source(rel.sequence(10**12), name="numbers").throttle(1000).sink(rel.count(), name="out")
 print(rel.submit(topology).status.state.value, flush=True)
 os._exit(0)
 """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+import threading
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,10 +15,12 @@ import pytest
 
 import rayelastic as rel
 from rayelastic.runtime.values.status import State
+from tests.waiting import wait_until, wait_until_received
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.edges]
 
 KEYS = 5000
+PAUSE = 0.005  # seconds after 100 orders: other processes need the CPU, too
 KNOWN = [(key, f"number {key}") for key in range(-50, KEYS, 2)]
 
 
@@ -27,12 +30,14 @@ class Order(NamedTuple):
 
 
 def orders(enough: Path | None, count: int = 0) -> Iterator[Order]:
-    """Without end, until a file is there; or so many."""
-    dice = random.Random(7)
+    """Without end, until a file is there, with a pause after each 100; or so many."""
+    dice, nobody = random.Random(7), threading.Event()
     number = 0
     while number != count or enough is not None:
         if enough is not None and number % 100 == 0 and enough.exists():
             return
+        if enough is not None and number % 100 == 0:
+            nobody.wait(PAUSE)
         yield Order(dice.randrange(KEYS), number)
         number += 1
 
@@ -54,8 +59,7 @@ def topology_of(source: Any, name: str) -> rel.Topology:
 
 def flows(job: rel.Job, tuples: int) -> None:
     before = job.metrics().operator("pairs").tuples_in
-    while job.metrics().operator("pairs").tuples_in < before + tuples:
-        assert not job.status.state.is_final, job.status
+    wait_until_received(job, "pairs", before + tuples)
 
 
 def same(result: rel.JobResult, name: str) -> None:
@@ -81,8 +85,7 @@ def test_joins_across_the_loss_of_their_process(ray_cluster: str, tmp_path: Path
         while job.status.checkpoints.taken == taken:
             flows(job, 100)
         os.kill(next(one.pid for one in job.status.pes if one.pe == job.plan().pe_of("pairs")), signal.SIGKILL)
-        while job.status.checkpoints.restarts == 0 or job.status.state is not State.RUNNING:
-            assert not job.status.state.is_final, job.status
+        wait_until(job, lambda: job.status.checkpoints.restarts != 0 and job.status.state is State.RUNNING)
         flows(job, 1000)
         enough.touch()
         result = job.wait(timeout=120)

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -27,10 +28,13 @@ pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: ./dev programs installs it"),
 ]
 PATIENCE = 120_000  # milliseconds
+PAUSE = 0.005  # seconds between two lines: the browser needs the CPU, too
 
 
 def lines(enough: Path) -> Iterator[Line]:
+    nobody = threading.Event()
     while not enough.exists():
+        nobody.wait(PAUSE)
         yield Line("to be or not to be")
 
 
@@ -97,6 +101,7 @@ def test_a_job_on_ray_is_rescaled_from_the_page_and_its_loss_is_told(
         job.close()
 
 
+@pytest.mark.nightly  # test_events names a recovery, and test_recovery has one on Ray
 def test_a_loss_leads_back_to_a_checkpoint_while_somebody_looks(ray_cluster: str, tmp_path: Path) -> None:
     enough = tmp_path / "enough"
     topology = rel.Topology("vwap-goes-on")

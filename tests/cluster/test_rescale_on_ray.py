@@ -6,6 +6,7 @@ And such actors share the CPUs of their host fairly, as their coordinator tells 
 from __future__ import annotations
 
 import random
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -19,16 +20,19 @@ from rayelastic.reasons import Code
 from rayelastic.runtime.values.adaptation import Adaptation
 from rayelastic.topologies.word_count import Line, Word, words
 from tests.component.test_cpu_budgets import numbers
+from tests.waiting import wait_until_received
 
 pytestmark = pytest.mark.timeout(180)
 
+PAUSE = 0.005  # seconds after 100 lines: other processes need the CPU, too
 VOCABULARY = ["alpha", "beta", "naïve", "日本語", "a-word-longer-than-twelve-bytes", *map(str, range(200))]
 
 
-def lines(seed: int, enough: Path) -> Iterator[Line]:
-    """Lines without end, until a file is there; the same for the same seed."""
-    dice = random.Random(seed)
+def lines(seed: int, enough: Path, pause: float = 0.0) -> Iterator[Line]:
+    """Lines without end, until a file is there, with a pause (s) after each 100; the same for the same seed."""
+    dice, nobody = random.Random(seed), threading.Event()
     while True:
+        nobody.wait(pause)
         for _ in range(100):
             yield Line(" ".join(dice.choices(VOCABULARY, k=8)))
         if enough.exists():
@@ -44,7 +48,7 @@ def expected(seed: int, count: int, enough: Path) -> Counter[str]:
 
 def word_count(enough: Path) -> rel.Topology:
     topology = rel.Topology("elastic-words")
-    split = topology.source(rel.callable(lambda: lines(3, enough), Line), name="lines").flat_map(
+    split = topology.source(rel.callable(lambda: lines(3, enough, PAUSE), Line), name="lines").flat_map(
         words, name="words", schema=Word
     )
     split.key_by("word").aggregate(name="counts", n=rel.count()).sink(rel.list(), name="out")
@@ -53,8 +57,7 @@ def word_count(enough: Path) -> rel.Topology:
 
 def flows(job: rel.Job, tuples: int = 5000) -> None:
     before = job.metrics().operator("counts").tuples_in
-    while job.metrics().operator("counts").tuples_in < before + tuples:
-        assert not job.status.state.is_final, job.status
+    wait_until_received(job, "counts", before + tuples)
 
 
 def test_word_count_goes_to_two_replicas_and_back(ray_cluster: str, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import itertools
 import os
 import random
 import signal
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,8 +15,11 @@ import pytest
 
 import rayelastic as rel
 from rayelastic.runtime.values.status import State
+from tests.waiting import wait_until, wait_until_received
 
 pytestmark = pytest.mark.timeout(300)
+
+PAUSE = 0.005  # seconds after 100 events: other processes need the CPU, too
 
 
 class Event(NamedTuple):
@@ -31,11 +35,13 @@ class Rule(NamedTuple):
 
 
 def events(enough: Path | None, count: int = 0) -> Iterator[Event]:
-    """Without end, until a file is there; or so many."""
-    dice = random.Random(7)
+    """Without end, until a file is there, with a pause after each 100; or so many."""
+    dice, nobody = random.Random(7), threading.Event()
     for number in itertools.count():
         if number == count > 0 or (number % 100 == 0 and enough is not None and enough.exists()):
             return
+        if number % 100 == 0 and enough is not None:
+            nobody.wait(PAUSE)
         yield Event(dice.randrange(50), number, number)
 
 
@@ -72,8 +78,7 @@ def check_turns(result: rel.JobResult, count: int) -> None:
 
 def flows(job: rel.Job, tuples: int = 3000) -> None:
     before = job.metrics().operator("each").tuples_in
-    while job.metrics().operator("each").tuples_in < before + tuples:
-        assert not job.status.state.is_final, job.status
+    wait_until_received(job, "each", before + tuples)
 
 
 def test_rules_and_patterns_in_replicas_on_ray(ray_cluster: str, tmp_path: Path) -> None:
@@ -109,8 +114,7 @@ def test_rules_and_patterns_come_back_when_their_process_is_killed(ray_cluster: 
         while job.status.checkpoints.taken == taken:
             flows(job, 100)
         os.kill(next(one.pid for one in job.status.pes if one.pe == job.plan().pe_of("each")), signal.SIGKILL)
-        while job.status.checkpoints.restarts == 0 or job.status.state is not State.RUNNING:
-            assert not job.status.state.is_final, job.status
+        wait_until(job, lambda: job.status.checkpoints.restarts != 0 and job.status.state is State.RUNNING)
         flows(job)
         enough.touch()
         result = job.wait(timeout=120)

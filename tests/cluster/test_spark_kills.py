@@ -7,8 +7,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +17,7 @@ from pyarrow import parquet
 import rayelastic as rel
 from rayelastic.errors import JobCancelledError
 from rayelastic.runtime.values.status import State
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -57,14 +56,6 @@ def in_table(folder: Path) -> list[int]:
     return sorted(n for file in files for n in parquet.read_table(file).column("n").to_pylist())
 
 
-def wait_for(job: rel.Job, condition: Callable[[], bool]) -> None:
-    until = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < until, job.status
-        assert not job.status.state.is_final, job.status
-        job.pause(0.05)
-
-
 def taken(job: rel.Job) -> int:
     return job.metrics().operator("out").tuples_in
 
@@ -72,7 +63,7 @@ def taken(job: rel.Job) -> int:
 def kill_element(job: rel.Job) -> None:
     before = job.status.checkpoints.restarts
     os.kill(next(one.pid for one in job.status.pes), signal.SIGKILL)
-    wait_for(job, lambda: job.status.checkpoints.restarts > before and job.status.state is State.RUNNING)
+    wait_until(job, lambda: job.status.checkpoints.restarts > before and job.status.state is State.RUNNING)
 
 
 @pytest.mark.nightly  # Spark of its own takes three quarters of a minute; the next test kills an element, too
@@ -80,9 +71,9 @@ def test_an_element_is_killed_in_mid_stream_and_a_job_is_started_again_on_table_
     spark: SparkSession, folder: Path
 ) -> None:
     job = rel.submit(into_a_table("killed_stream", stream_of(spark, folder), folder))
-    wait_for(job, lambda: taken(job) >= ROWS)
+    wait_until(job, lambda: taken(job) >= ROWS)
     kill_element(job)
-    wait_for(job, lambda: len(in_table(folder)) >= 4 * ROWS)
+    wait_until(job, lambda: len(in_table(folder)) >= 4 * ROWS)
     job.cancel()
     with pytest.raises(JobCancelledError):
         job.wait(PATIENCE)
@@ -125,7 +116,7 @@ def test_the_driver_of_a_stream_is_killed_and_an_element_with_it(spark: SparkSes
         if both:
             os.kill(next(one.pid for one in job.status.pes), signal.SIGKILL)
         lost.kill()
-    wait_for(job, lambda: job.status.checkpoints.restarts == both and job.status.state is State.RUNNING)
+    wait_until(job, lambda: job.status.checkpoints.restarts == both and job.status.state is State.RUNNING)
     job.feed("rows", stream_of(spark, folder))
     job.wait(PATIENCE)
     assert in_table(folder) == list(range(FILES * ROWS))
@@ -144,7 +135,7 @@ def test_an_element_is_killed_while_a_dataframe_is_pushed(spark: SparkSession, f
     rows = topology.source(rel.spark.source(frame, {"n": int}), name="rows")
     rows.map(slow, name="slow", schema={"n": int}, lane="python").sink(rel.parquet(str(folder / "out")), name="out")
     job = rel.submit(topology, rel.JobConfig(checkpoint=rel.Checkpoint(every=0.5)))
-    wait_for(job, lambda: taken(job) >= ROWS // 2 and job.status.checkpoints.taken > 0)
+    wait_until(job, lambda: taken(job) >= ROWS // 2 and job.status.checkpoints.taken > 0)
     kill_element(job)
     job.wait(PATIENCE)
     table = parquet.read_table(folder / "out").column("n").to_pylist()

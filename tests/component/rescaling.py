@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import rayelastic as rel
 from rayelastic.job import Job
+from tests.waiting import wait_until_received
 
-
-LOOK = 0.005  # seconds; looks without a pause take the CPU that the job needs
+PAUSE = 0.005  # seconds between 256 events: a source without a pause takes the CPU that everybody else needs
 
 
 class Event(NamedTuple):
@@ -45,23 +45,21 @@ def taken(job: Job, operator: str) -> int:
 
 def flows(job: Job, operator: str = "out", tuples: int = 200) -> None:
     """Waits until an operator has taken more tuples."""
-    before = taken(job, operator)
-    while taken(job, operator) < before + tuples:
-        assert not job.status.state.is_final, job.status
-        job.pause(LOOK)
+    wait_until_received(job, operator, taken(job, operator) + tuples)
 
 
 class Feed:
-    """Events of some keys, as fast as Python makes them, until told to end."""
+    """Events of some keys, with a pause (s) after each 256, until told to end."""
 
-    def __init__(self, keys: int, seed: int = 0) -> None:
+    def __init__(self, keys: int, seed: int = 0, pause: float = PAUSE) -> None:
         self.next = [0] * keys
         self.enough = threading.Event()
         self._seed = seed
+        self._pause = pause
 
     def __call__(self) -> Iterator[Event]:
         dice, following, enough, keys = random.Random(self._seed), self.next, self.enough, len(self.next)
-        while not enough.is_set():
+        while not enough.wait(self._pause):
             for _ in range(256):
                 key = int(dice.random() * keys)
                 sequence = following[key]
@@ -73,7 +71,7 @@ class Events(Feed):
     """So many events, given to the end."""
 
     def __init__(self, keys: int, rows: int) -> None:
-        super().__init__(keys)
+        super().__init__(keys, pause=0.0)
         self.given = list(islice(self(), rows))
         self.next = [0] * keys
         for event in self.given:

@@ -31,6 +31,7 @@ from rayelastic.runtime.values.status import State
 from tests.component.outputs import KINDS, SCHEMA, Kind
 from tests.postgres import postgres_server
 from tests.raising import raises
+from tests.waiting import wait_until
 
 PATIENCE = 60.0
 NEVER = 600.0  # seconds
@@ -236,9 +237,9 @@ class History:
         self.told.append("lose an element")
         restarts = run.job.status.checkpoints.restarts
         recovery.lose(Failure("planted"))
-        while run.job.status.checkpoints.restarts == restarts or run.job.status.state is not State.RUNNING:
-            assert not run.job.status.state.is_final, run.job.status
-            run.job.pause(0.01)
+        wait_until(
+            run.job, lambda: run.job.status.checkpoints.restarts != restarts and run.job.status.state is State.RUNNING
+        )
         for place in self.places:  # the output is taken back behind these, too
             if place.stream == run.stream and place.position > run.saved:
                 place.valid = False

@@ -23,6 +23,7 @@ from rayelastic.fluent.stream import Stream
 from rayelastic.plan.settings.threads import ModelName
 from rayelastic.runtime.checkpoint.state_files import export_chunks
 from rayelastic.testing.collect import SINK, SOURCE, topology_of
+from tests.waiting import wait_until_emitted
 
 KEY = b"0123456789abcdef" * 2
 PATIENCE = 60.0
@@ -206,8 +207,7 @@ def run(graph: Graph, given: list[Row], lane: str, config: rel.JobConfig, cuts: 
     try:
         for cut, gate in zip(cuts, gates, strict=True):
             assert gate.wait_reached(PATIENCE), job.status
-            while job.metrics().operator(SOURCE).tuples_out < cut:
-                assert not job.status.state.is_final, job.status
+            wait_until_emitted(job, SOURCE, cut)
             if gate is not gates[-1]:
                 move_state(job)
                 gate.open()

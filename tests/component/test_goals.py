@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import pytest
@@ -14,6 +13,7 @@ from rayelastic.job import Job
 from rayelastic.reasons import Code
 from rayelastic.runtime.values.region_adaptation import RegionAdaptation
 from tests.reasons import values
+from tests.waiting import wait_until
 
 PATIENCE = 60.0
 PERIOD = 0.3  # seconds between two decisions
@@ -53,14 +53,6 @@ def passes(job: Job) -> list[RegionAdaptation]:
     return [done for done in job.adaptations(every_pass=True) if isinstance(done, RegionAdaptation)]
 
 
-def awaits(job: Job, condition: Callable[[], bool]) -> None:
-    until = time.monotonic() + PATIENCE
-    while not condition():
-        assert not job.status.state.is_final, job.status
-        assert time.monotonic() < until, "\n".join(map(str, passes(job)))
-        job.pause(PERIOD)
-
-
 def finish(job: Job, enough: threading.Event) -> None:
     enough.set()
     rows = job.wait(PATIENCE)["out"]
@@ -72,7 +64,7 @@ def test_a_goal_of_latency_gets_replicas_where_the_load_alone_would_not() -> Non
     enough = threading.Event()
     job = asking(enough, LULL, goal=rel.Latency(p99=0.014))
     try:
-        awaits(job, lambda: job.plan().region_of("ask").replicas > 1)
+        wait_until(job, lambda: job.plan().region_of("ask").replicas > 1, PERIOD)
         grown = next(done for done in passes(job) if done.changed)
         assert values(grown.decision.reasons, Code.LATENCY)["goal"] == 0.014
         assert sum(grown.observation.latencies) > 0
@@ -87,7 +79,7 @@ def test_without_one_the_same_load_leaves_it_as_it_is() -> None:
     enough = threading.Event()
     job = asking(enough, LULL)
     try:
-        awaits(job, lambda: len(passes(job)) > 20)
+        wait_until(job, lambda: len(passes(job)) > 10, PERIOD)
         assert job.plan().region_of("ask").replicas == 1, "\n".join(map(str, passes(job)))
         finish(job, enough)
     finally:
@@ -102,9 +94,9 @@ def test_a_region_keeps_within_its_bounds_from_the_start() -> None:
     try:
         assert job.plan().region_of("ask").replicas == 2
         assert len(job.status.pes) == 2
-        awaits(job, lambda: job.plan().region_of("ask").replicas == 3)
-        settled = len(passes(job)) + 10
-        awaits(job, lambda: len(passes(job)) > settled)
+        wait_until(job, lambda: job.plan().region_of("ask").replicas == 3, PERIOD)
+        settled = len(passes(job)) + 5
+        wait_until(job, lambda: len(passes(job)) > settled, PERIOD)
         assert {done.in_force.region_of("ask").replicas for done in passes(job)} == {2, 3}
         finish(job, enough)
     finally:
@@ -118,9 +110,9 @@ def test_a_region_does_not_shrink_below_what_it_is_to_have() -> None:
     job = asking(enough, LULL * 4, replicas={"ask": (2, 3)})
     try:
         job.rescale(job.plan().region_of("ask").region.name, 3)
-        awaits(job, lambda: job.plan().region_of("ask").replicas == 2)
-        settled = len(passes(job)) + 15
-        awaits(job, lambda: len(passes(job)) > settled)
+        wait_until(job, lambda: job.plan().region_of("ask").replicas == 2, PERIOD)
+        settled = len(passes(job)) + 7
+        wait_until(job, lambda: len(passes(job)) > settled, PERIOD)
         assert job.plan().region_of("ask").replicas == 2
         finish(job, enough)
     finally:

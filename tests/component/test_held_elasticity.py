@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,6 +15,7 @@ from rayelastic.runtime.journal import ChangeJournal, FileStore
 from rayelastic.runtime.values.region_adaptation import RegionAdaptation
 from tests.component.dying_coordinator import bury
 from tests.component.test_rescale_crashes import MortalHost
+from tests.waiting import wait_until, wait_until_received
 
 PATIENCE = 60.0
 PERIOD = 0.3  # seconds between two decisions; a run of 256 tuples waits for half of that
@@ -51,14 +51,6 @@ def asking(enough: threading.Event, regions: RegionsName) -> Job:
     return rel.start(*asks(enough, regions))
 
 
-def awaits(job: Job, condition: Callable[[], bool]) -> None:
-    until = time.monotonic() + PATIENCE
-    while not condition():
-        assert not job.status.state.is_final, job.status
-        assert time.monotonic() < until, "\n".join(map(str, job.adaptations(every_pass=True)))
-        job.pause(PERIOD)
-
-
 def passes(job: Job) -> list[RegionAdaptation]:
     return [done for done in job.adaptations(every_pass=True) if isinstance(done, RegionAdaptation)]
 
@@ -73,7 +65,7 @@ def test_advice_is_told_and_not_taken() -> None:
     enough = threading.Event()
     job = asking(enough, regions="advise")
     try:
-        awaits(job, lambda: any(done.changed for done in passes(job)))
+        wait_until(job, lambda: any(done.changed for done in passes(job)), PERIOD)
         advice = next(done for done in passes(job) if done.changed)
         assert advice.decision.plan.region_of("ask").replicas > 1
         assert "advice: JobConfig(regions='advise')" in str(advice)
@@ -93,12 +85,12 @@ def test_a_job_whose_elasticity_is_paused_stays_as_it_is_until_it_is_resumed() -
         job.pause_elasticity()
         before = sum(1 for _ in job.adaptations(every_pass=True))
         start = job.metrics().operator("ask").tuples_in
-        awaits(job, lambda: job.metrics().operator("ask").tuples_in > start + 3000)  # five periods and more
+        wait_until_received(job, "ask", start + 3000)  # five periods and more
         # Passes that were under way when it was paused may have come since: one of each loop.
         assert sum(1 for _ in job.adaptations(every_pass=True)) <= before + 2
         assert len(job.plan().pes) == 1
         job.resume_elasticity()
-        awaits(job, lambda: job.plan().region_of("ask").replicas > 1)
+        wait_until(job, lambda: job.plan().region_of("ask").replicas > 1, PERIOD)
         finish(job, enough)
     finally:
         enough.set()
@@ -119,10 +111,10 @@ def test_the_next_coordinator_keeps_the_pause(tmp_path: Path) -> None:
         second.resume()
         job = Job("asks", LocalControl(second), topology)
         start = job.metrics().operator("ask").tuples_in
-        awaits(job, lambda: job.metrics().operator("ask").tuples_in > start + 3000)  # five periods and more
+        wait_until_received(job, "ask", start + 3000)  # five periods and more
         assert not passes(job)
         job.resume_elasticity()
-        awaits(job, lambda: bool(passes(job)))
+        wait_until(job, lambda: bool(passes(job)), PERIOD)
         finish(job, enough)
     finally:
         enough.set()

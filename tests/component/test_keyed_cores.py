@@ -15,6 +15,7 @@ from rayelastic.errors import JobFailedError
 from rayelastic.job.job import Job
 from rayelastic.policy.element.observation import Observation
 from tests.raising import raises
+from tests.waiting import wait_until, wait_until_received
 
 PATIENCE = 120.0
 MANY = 60_000_000  # numbers: a job is in the middle of them for as long as a test needs
@@ -68,8 +69,7 @@ def check(rows: Any, many: int = MANY) -> None:
 
 
 def flows(job: Job, tuples: int) -> None:
-    while job.metrics().operator("counts").tuples_in < tuples:
-        assert not job.status.state.is_final
+    wait_until_received(job, "counts", tuples)
 
 
 @pytest.mark.parametrize("threading", SETTINGS)
@@ -113,8 +113,7 @@ def test_a_checkpoint_has_what_was_counted_in_part(threading: dict[str, str], tm
     settings = config(threading, checkpoint=rel.Checkpoint(tmp_path, every=0.2))
     job = rel.start(numbers(), settings)
     try:
-        while job.status.checkpoints.taken < 1:
-            assert not job.status.state.is_final
+        wait_until(job, lambda: job.status.checkpoints.taken >= 1)
         job.cancel(drain=False)
     finally:
         job.close()

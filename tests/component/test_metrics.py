@@ -22,6 +22,7 @@ from rayelastic.runtime.watch.bottleneck import Bottleneck, Cause, find_bottlene
 from rayelastic.runtime.watch.metric_table import METRICS, Kind
 from tests.raising import raises
 from tests.reasons import codes, values
+from tests.waiting import wait_until
 
 PERIOD = 0.2  # seconds of an adaptation
 LOOK = 0.5  # seconds of a look for the bottleneck
@@ -274,8 +275,7 @@ def test_a_hot_key_of_a_running_job_is_named() -> None:
     job = start(topology, rel.JobConfig(regions="elastic", elasticity="off"), metrics_port=0)
     try:
         region = job.plan().region_of("add").region.name
-        while job.metrics().operator("add").state_keys < 20:
-            assert not job.status.state.is_final, job.status
+        wait_until(job, lambda: job.metrics().operator("add").state_keys >= 20)
         job.rescale(region, 2)
         found = named(job, lambda found: found.cause is Cause.SKEWED_KEY)
         assert found.operator == "add"

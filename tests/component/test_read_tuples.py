@@ -13,6 +13,7 @@ from rayelastic.errors import StateError
 from tests.component.behind_gate import behind_gate
 from tests.component.test_read_windows import ROWS, Row, saved
 from tests.raising import raises
+from tests.waiting import wait_until_received
 
 SECRET = b"of this test alone"
 SMALL, LARGE = 3, 7
@@ -161,6 +162,5 @@ def test_a_class_is_shown_with_its_attributes(classes: rel.Job, tmp_path: Path) 
 
 
 def test_what_a_class_keeps_by_key_is_looked_up_while_it_runs(classes: rel.Job) -> None:
-    while classes.metrics().operator("by_key").tuples_in < len(ROWS):
-        assert not classes.status.state.is_final
+    wait_until_received(classes, "by_key", len(ROWS))
     assert classes.state("by_key").get(None) == {"count": 20}

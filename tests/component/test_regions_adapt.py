@@ -23,6 +23,7 @@ from rayelastic.runtime.values.region_adaptation import RegionAdaptation, read_r
 from tests.component.rescaling import Counted, Event, Feed, Seen, check
 from tests.raising import raises
 from tests.reasons import codes
+from tests.waiting import wait_until
 
 PERIOD = 0.2  # seconds between two decisions
 PATIENCE = 100.0  # seconds; a minute for all on a busy machine
@@ -102,9 +103,7 @@ def test_a_region_follows_its_load_up_and_down_and_says_why(tmp_path: Path) -> N
     job = start(topology_of(feed), config)
     try:
         feed.rate = 1000.0
-        while job.metrics().operator("count").cpu_seconds < ENOUGH:
-            assert not job.status.state.is_final, job.status
-            job.pause(PERIOD)
+        wait_until(job, lambda: job.metrics().operator("count").cpu_seconds >= ENOUGH)
         one = TARGET / cost_of_a_tuple(job)  # tuples/s that a replica is to take
         feed.rate = 1.6 * one
         reaches(job, range(2, 17))

@@ -119,9 +119,9 @@ def test_words_are_counted_as_if_nothing_had_moved() -> None:
 
 ANSWER = 0.0002  # seconds that a tuple of the slow operator waits
 PATIENCE = 100.0  # seconds
-WAITING = 6000  # tuples of the key that come while it moves
+WAITING = 8000  # tuples of the key that come while it moves
 KEY = native_schema(rel.Schema.of({"key": int}))
-BUSY = 0.3  # seconds that a router has for a command; a run of tuples takes a fraction of it
+BUSY = 0.5  # seconds that a router has for a command; a run of tuples takes a fraction of it
 
 
 class Hot(Feed):

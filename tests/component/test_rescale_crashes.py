@@ -24,6 +24,7 @@ from rayelastic.runtime.values.specs import PESpec
 from tests.component.dying_coordinator import bury
 from tests.component.rescaling import Feed, check, topology_of
 from tests.raising import raises
+from tests.waiting import wait_until_received
 
 if TYPE_CHECKING:
     from rayelastic.runtime.element.api import ElementApi
@@ -95,8 +96,7 @@ class Run:
 
     def flows(self, tuples: int = 100) -> None:
         before = self.job.metrics().operator("out").tuples_in
-        while self.job.metrics().operator("out").tuples_in < before + tuples:
-            assert not self.job.status.state.is_final, self.job.status
+        wait_until_received(self.job, "out", before + tuples)
 
     def finish(self) -> None:
         self.feed.enough.set()

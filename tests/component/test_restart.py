@@ -22,6 +22,7 @@ from rayelastic.connectors.output.processes import ProcessId
 from rayelastic.errors import ConfigError, DamagedError, JobFailedError, StateError
 from tests.component.store_that_goes import serve
 from tests.raising import raises
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.edges
 
@@ -67,9 +68,7 @@ def stopped_half_way(saved: Path, out: Path, checkpoints: int = 1) -> None:
     job = rel.start(totals(testing.script([*ROWS[:1500], gate, *ROWS[1500:]], SCHEMA), out), config)
     try:
         assert gate.wait_reached(PATIENCE)
-        while job.status.checkpoints.taken < checkpoints:
-            assert not job.status.state.is_final, job.status.failure
-            job.pause(0.01)
+        wait_until(job, lambda: job.status.checkpoints.taken >= checkpoints)
         job.cancel(drain=False)
     finally:
         gate.open()

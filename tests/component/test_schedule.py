@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -12,12 +11,13 @@ import pytest
 
 import rayelastic as rel
 from rayelastic.errors import ConfigError
-from rayelastic.job import Job, start
+from rayelastic.job import start
 from rayelastic.policy.regions.actions import Verdict
 from rayelastic.reasons import Code
 from rayelastic.runtime.job import region_level
 from rayelastic.runtime.values.region_adaptation import RegionAdaptation
 from tests.raising import raises
+from tests.waiting import wait_until
 
 PERIOD = 0.2  # seconds between two decisions
 PATIENCE = 60.0
@@ -60,13 +60,6 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return made
 
 
-def awaits(job: Job, condition: Callable[[], bool]) -> None:
-    until = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < until, "\n".join(map(str, job.adaptations(every_pass=True)))
-        job.pause(PERIOD)
-
-
 @pytest.mark.timeout(200)
 def test_replicas_are_there_by_the_clock_and_no_key_notices(clock: Clock) -> None:
     enough = threading.Event()
@@ -95,7 +88,7 @@ def test_replicas_are_there_by_the_clock_and_no_key_notices(clock: Clock) -> Non
         job.pause(10 * PERIOD)
         assert replicas() == 1
         clock.now += timedelta(hours=1)
-        awaits(job, lambda: replicas() == 3)
+        wait_until(job, lambda: replicas() == 3, PERIOD)
         told = [one for one in job.adaptations() if isinstance(one, RegionAdaptation)]
         assert [one.decision.verdict for one in told] == [Verdict.BOUND]
         grown, why = told[0].decision.reasons[:2]
@@ -103,7 +96,7 @@ def test_replicas_are_there_by_the_clock_and_no_key_notices(clock: Clock) -> Non
         job.pause(16 * PERIOD)  # twice as long as less would have to be enough
         assert replicas() == 3
         clock.now += timedelta(hours=12)
-        awaits(job, lambda: replicas() == 1)
+        wait_until(job, lambda: replicas() == 1, PERIOD)
         enough.set()
         rows = job.wait(PATIENCE)["out"]
         assert sum(rows_of(rows, key) for key in range(7)) == len(rows)

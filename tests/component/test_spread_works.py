@@ -10,6 +10,7 @@ import pytest
 import rayelastic as rel
 from bench.spread.works import WORKS, Signals
 from rayelastic.graph.spec.operator_spec import Lane
+from tests.waiting import wait_until, wait_until_received
 
 PATIENCE = 60.0
 # Of its time at most that a source sleeps in its function while others compute under its token: 1 to 8 %, as Python
@@ -25,9 +26,7 @@ def test_a_work_is_exact(name: str, tmp_path: Path) -> None:
     job = rel.start(work.build(signals))
     sources = [planned.region.operators[0] for planned in job.plan().regions if planned.region.kind.value == "source"]
     try:
-        while sum(job.metrics().operator(source).tuples_out for source in sources) < TUPLES:
-            assert not job.status.state.is_final, job.status
-            job.pause(0.05)
+        wait_until(job, lambda: sum(job.metrics().operator(source).tuples_out for source in sources) >= TUPLES)
         signals.set("enough")
         rows = job.wait(PATIENCE)["out"]
         made = sum(job.metrics().operator(source).tuples_out for source in sources)
@@ -45,9 +44,7 @@ def test_a_source_whose_token_others_have_does_not_seem_to_wait_for_input(tmp_pa
     job = rel.start(WORKS["d"].build(signals), config)
 
     def averaged(least: int) -> float:
-        while job.metrics().operator("vwap").tuples_in < least:
-            assert not job.status.state.is_final, job.status
-            job.pause(0.05)
+        wait_until_received(job, "vwap", least)
         return job.metrics().operator("events").waited_seconds
 
     try:

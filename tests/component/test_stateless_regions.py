@@ -15,8 +15,9 @@ from rayelastic.errors import ConfigError
 from rayelastic.graph.spec.declaration import LaneChoice
 from rayelastic.job import start
 from rayelastic.plan.settings.threads import ModelName
-from tests.component.rescaling import flows
+from tests.component.rescaling import PAUSE, flows
 from tests.raising import raises
+from tests.waiting import wait_until, wait_until_received
 
 
 class Number(NamedTuple):
@@ -35,14 +36,15 @@ def several(t: Number) -> Iterator[Text]:
 
 
 class Numbers:
-    """0, 1, 2, ... as fast as Python makes them, until told to end."""
+    """0, 1, 2, ... with a pause (s) after each 64, until told to end."""
 
-    def __init__(self) -> None:
+    def __init__(self, pause: float = PAUSE) -> None:
         self.enough = threading.Event()
         self.made = 0
+        self._pause = pause
 
     def __call__(self) -> Iterator[Number]:
-        while not self.enough.is_set():
+        while not self.enough.wait(self._pause):
             for _ in range(64):
                 yield Number(self.made)
                 self.made += 1
@@ -192,8 +194,7 @@ def test_rules_that_have_ended_are_known_to_new_replicas(pins: dict[str, int]) -
         region = job.plan().region_of("each").region.name
         settles(job, "nones")
         settles(job, "olds")
-        while pins and not any(one.state.is_final for one in job.status.pes):
-            assert not job.status.state.is_final, job.status
+        wait_until(job, lambda: not pins or any(one.state.is_final for one in job.status.pes))
         for replicas in (2, 3, 1, 2, 1):
             assert job.rescale(region, replicas).region(region).replicas == replicas
             flows(job, tuples=400)
@@ -266,8 +267,7 @@ def test_replicas_that_take_turns_are_saved_with_their_rules(tmp_path: Path) -> 
     job = start(topology([ready, *numbers[:3000], reached, *numbers[3000:]], [*known, held]), config)
     try:
         assert held.wait_reached(60)
-        while job.metrics().operator("each").tuples_in < 2:
-            assert not job.status.state.is_final, job.status
+        wait_until_received(job, "each", 2)
         region = job.plan().region_of("each").region.name
         job.rescale(region, 3)
         ready.open()
@@ -294,7 +294,7 @@ def test_replicas_that_wait_for_answers_all_wait_all_the_time(answer: float) -> 
         threading.Event().wait(answer)
         return t
 
-    numbers = Numbers()
+    numbers = Numbers(pause=0.0)
     topology = rel.Topology("answers")
     stream = topology.source(rel.callable(numbers, Number), name="numbers").map(
         ask, name="ask", schema=Number, lane="python"

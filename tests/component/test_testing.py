@@ -11,6 +11,7 @@ from rayelastic import testing
 from rayelastic.errors import JobFailedError
 from rayelastic.fluent.stream import Stream
 from tests.raising import raises
+from tests.waiting import wait_until_received
 
 
 class Row(NamedTuple):
@@ -87,8 +88,7 @@ def test_a_script_waits_at_its_gates_and_fails_as_often_as_it_says() -> None:
     topology.source(testing.script(steps, {"n": int}), name="numbers").sink(rel.list(), name="out")
     job = rel.start(topology)
     assert gate.wait_reached(60)
-    while job.metrics().operator("out").tuples_in < 1:
-        assert not job.status.state.is_final
+    wait_until_received(job, "out", 1)
     gate.open()
     with raises(JobFailedError, "function-raised"):
         job.wait(60)

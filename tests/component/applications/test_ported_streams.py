@@ -19,6 +19,7 @@ import rayelastic as rel
 from examples.ported import count_with_timeout, dynamic_sessions, fraud, top_words
 from rayelastic import testing
 from tests.component.applications import by_brute_force
+from tests.waiting import wait_until_emitted
 
 KEY = b"0123456789abcdef"
 PATIENCE = 60.0
@@ -88,8 +89,7 @@ def fed(program: Program, rows: Sequence[Any], source: Any) -> rel.Topology:
 
 
 def wait_until_given(job: rel.Job, program: Program, count: int) -> None:
-    while job.metrics().operator(program.source).tuples_out < count:
-        assert not job.status.state.is_final, job.status
+    wait_until_emitted(job, program.source, count)
 
 
 def check(name: str, stream: list[tuple[int, int, int, int]]) -> None:

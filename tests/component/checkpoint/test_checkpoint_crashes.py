@@ -23,6 +23,7 @@ from rayelastic.runtime.values.failure import Failure
 from rayelastic.runtime.values.specs import PESpec
 from rayelastic.runtime.values.status import State
 from tests.component.dying_coordinator import PATIENCE, ROWS, Died, Doom, DoomedHost, Row, bury
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from rayelastic.runtime.element.api import ElementApi
@@ -65,9 +66,7 @@ def lose(job: Job, coordinator: Coordinator) -> None:
 
 
 def wait_until_back(job: Job, before: int) -> None:
-    while job.status.checkpoints.restarts == before or job.status.state is not State.RUNNING:
-        assert not job.status.state.is_final, job.status
-        job.pause(0.01)
+    wait_until(job, lambda: job.status.checkpoints.restarts != before and job.status.state is State.RUNNING)
 
 
 # --- a coordinator, in a checkpoint ---------------------------------------------------------------------------------

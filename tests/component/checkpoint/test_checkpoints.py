@@ -22,6 +22,7 @@ from rayelastic.runtime.values.status import State
 from rayelastic.web.events import EventKind
 from rayelastic.web.sampling import Sampler
 from tests.component.rescaling import Counted, Event, Events, Feed, Seen, check, count, flows, topology_of
+from tests.waiting import wait_until
 
 PATIENCE = 60.0
 KEYS, ROWS = 200, 6000
@@ -122,9 +123,7 @@ class Losing:
         """Loses an element while its source stands at a gate, which is opened then."""
         before = self.job.status.checkpoints.restarts
         self.coordinator._lose(Failure("PE pe1 was lost"))
-        while self.job.status.checkpoints.restarts == before:
-            assert not self.job.status.state.is_final, self.job.status
-            self.job.pause(0.01)
+        wait_until(self.job, lambda: self.job.status.checkpoints.restarts != before)
         gate.open()
 
 

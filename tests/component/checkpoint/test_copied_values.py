@@ -13,6 +13,7 @@ import pytest
 import rayelastic as rel
 from rayelastic.runtime.values.checkpoint_record import CheckpointRecord
 from tests.component.checkpoint.test_checkpoints import Losing
+from tests.waiting import wait_until_received
 
 PATIENCE = 60.0
 SECRET = b"of this test alone"
@@ -78,9 +79,7 @@ class Running:
         self._watched = watched
 
     def await_rows(self, rows: int) -> None:
-        while self.job.metrics().operator(self._watched).tuples_in < rows:
-            assert not self.job.status.state.is_final, self.job.status
-            self.job.pause(0.01)
+        wait_until_received(self.job, self._watched, rows)
 
     def take(self) -> tuple[Any, CheckpointRecord]:
         """What a checkpoint has, and what is told of it."""

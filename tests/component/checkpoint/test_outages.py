@@ -22,11 +22,14 @@ from rayelastic.connectors.fingerprints import check_input, input_of
 from rayelastic.connectors.json import lines as json_text
 from rayelastic.connectors.parquet import reader as parquet
 from rayelastic.errors import JobFailedError, SourceLostError
+from rayelastic.runtime.checkpoint import outages
+from rayelastic.runtime.job import recovery
 from rayelastic.runtime.values.outage import Outage
 from rayelastic.runtime.values.status import State
 from tests.component.store_that_goes import Store, serve
 from tests.postgres import away, needs_postgres, postgres_server
 from tests.raising import raises
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.edges
 
@@ -46,6 +49,12 @@ FIELDS = {"number": int, "name": str}
 def server() -> Iterator[str]:
     with postgres_server() as conninfo:
         yield conninfo
+
+
+@pytest.fixture(autouse=True)
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (outages, recovery):
+        monkeypatch.setattr(module, "FIRST_PAUSE", 0.02)
 
 
 @pytest.fixture
@@ -83,9 +92,7 @@ def waits(job: rel.Job, attempts: int) -> Outage:
 def checkpointed(job: rel.Job) -> None:
     """Return when a checkpoint is complete that began after this call."""
     before = job.status.checkpoints.taken
-    while job.status.checkpoints.taken < before + 2:
-        assert not job.status.state.is_final, job.status.failure
-        job.pause(0.01)
+    wait_until(job, lambda: job.status.checkpoints.taken >= before + 2)
 
 
 def write(form: str, path: Path, rows: pa.Table) -> None:
@@ -119,7 +126,7 @@ def test_a_server_that_is_away_three_times_costs_no_restart_and_no_row(
                 assert gate.wait_reached(PATIENCE)
                 checkpointed(job)
                 with away(server):
-                    outage = waits(job, 4)  # 0.25, 0.5, 1 s between them: longer than `restarts` would allow
+                    outage = waits(job, 4)  # more than `restarts` allows
                     gate.open()
                 assert (outage.operator, outage.timeout) == ("out", 900.0)
                 assert "can't be written" in outage.reason

@@ -21,6 +21,7 @@ from rayelastic.fluent.stream import Stream
 from rayelastic.runtime.checkpoint import files
 from rayelastic.testing.collect import topology_of
 from tests.raising import raises
+from tests.waiting import wait_until_emitted
 
 KEY = b"0123456789abcdef" * 2
 PATIENCE = 60.0
@@ -102,8 +103,7 @@ def stopped(
     job = rel.start(topology, config, restore=restore)
     try:
         assert gate.wait_reached(PATIENCE)
-        while job.metrics().operator("rows").tuples_out < cut - first:
-            assert not job.status.state.is_final
+        wait_until_emitted(job, "rows", cut - first)
         return [tuple(row) for row in job.stop(snapshot)["collected"]]
     finally:
         job.close()

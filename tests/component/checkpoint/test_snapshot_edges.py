@@ -15,6 +15,7 @@ import rayelastic as rel
 from rayelastic import testing
 from rayelastic.errors import SinkError, StateError
 from tests.raising import raises
+from tests.waiting import wait_until_emitted
 
 PATIENCE = 60.0
 
@@ -41,8 +42,7 @@ def stopped(sink: Any, snapshot: Path, cut: int, restore: Path | None = None, fi
     job = rel.start(counted(testing.script([*ROWS[:cut], gate], Row), sink), restore=restore)
     try:
         assert gate.wait_reached(PATIENCE)
-        while job.metrics().operator("rows").tuples_out < cut - first:
-            assert not job.status.state.is_final
+        wait_until_emitted(job, "rows", cut - first)
         job.stop(snapshot)
     finally:
         job.close()

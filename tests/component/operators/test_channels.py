@@ -15,6 +15,7 @@ from rayelastic.errors import ConfigError
 from rayelastic.fluent.stream import Stream
 from rayelastic.testing.collect import SINK, SOURCE, topology_of
 from tests.raising import raises
+from tests.waiting import wait_until, wait_until_emitted
 
 PATIENCE = 60.0
 MODELS = ("manual", "dynamic", "dedicated", None)
@@ -141,8 +142,7 @@ def test_channels_come_by_themselves(kind: str, tmp_path: Any) -> None:
     declare(topology.source(rel.sequence(1 << 40), name=SOURCE)).sink(rel.count(), name=SINK)
     job = rel.start(topology, rel.JobConfig(elasticity=rel.Elasticity(thread_period=0.1)))
     try:
-        while job.metrics().operator("work").channels < 2:
-            assert not job.status.state.is_final, job.status
+        wait_until(job, lambda: job.metrics().operator("work").channels >= 2)
         result = job.stop(f"{tmp_path}/snapshot")
         metrics = job.metrics()
     finally:
@@ -156,8 +156,7 @@ def test_what_is_under_way_is_in_no_snapshot(tmp_path: Any) -> None:
     job = rel.start(topology)
     try:
         assert gate.wait_reached(PATIENCE)
-        while job.metrics().operator(SOURCE).tuples_out < 1000:
-            assert not job.status.state.is_final, job.status
+        wait_until_emitted(job, SOURCE, 1000)
         snapshot = rel.Snapshot(f"{tmp_path}/snapshot")
         first = job.stop(snapshot)[SINK]
     finally:

@@ -30,6 +30,7 @@ from tests.component.operators.timed_rows import (
     rows_of,
 )
 from tests.raising import check_reason, raises
+from tests.waiting import wait_until_emitted
 
 
 class Seen(NamedTuple):
@@ -324,8 +325,7 @@ def test_nothing_is_left_of_a_key_that_is_forgotten() -> None:
     job = rel.start(topology, MANUAL)
     try:
         assert gate.wait_reached(PATIENCE)
-        while job.metrics().operator("told").tuples_out < 499:
-            assert not job.status.state.is_final
+        wait_until_emitted(job, "told", 499)
         assert job.metrics().operator("told").state_keys <= 1
         gate.open()
         assert job.wait(PATIENCE)["out"] == 500

@@ -16,6 +16,7 @@ from rayelastic import testing
 from rayelastic.errors import GraphError, JobFailedError
 from tests.component.operators.running import CONFIGS, table_of
 from tests.raising import raises
+from tests.waiting import wait_until_emitted
 
 KEY = b"0123456789abcdef"
 PATIENCE = 60.0
@@ -202,8 +203,7 @@ def test_what_may_be_corrected_is_in_snapshots(kind: str, tmp_path: Path) -> Non
         job = rel.start(topology_of(testing.script([*rows[:cut], gate], Row)), CONFIGS["manual"])
         try:
             assert gate.wait_reached(PATIENCE)
-            while job.metrics().operator("rows").tuples_out < cut:
-                assert not job.status.state.is_final
+            wait_until_emitted(job, "rows", cut)
             before = job.stop(snapshot)["out"]
         finally:
             job.close()
@@ -220,8 +220,7 @@ def saved_bytes(rows: list[Row], made: Callable[[rel.KeyedStream], Any], folder:
     job = rel.start(topology, CONFIGS["manual"])
     try:
         assert gate.wait_reached(PATIENCE)
-        while job.metrics().operator("rows").tuples_out < len(rows):
-            assert not job.status.state.is_final
+        wait_until_emitted(job, "rows", len(rows))
         job.stop(rel.Snapshot(folder, key=KEY))
     finally:
         job.close()

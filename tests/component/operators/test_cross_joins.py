@@ -14,6 +14,7 @@ from rayelastic import testing
 from rayelastic.errors import GraphError
 from tests.component.operators.running import CONFIGS, table_of
 from tests.raising import raises
+from tests.waiting import wait_until_emitted, wait_until_received
 
 PATIENCE = 60.0
 
@@ -96,8 +97,7 @@ def test_without_event_time_it_is_what_there_is() -> None:
     job = rel.start(topology)
     try:
         assert gate.wait_reached(PATIENCE)
-        while job.metrics().operator("each.joined").tuples_in < 1:
-            assert not job.status.state.is_final
+        wait_until_received(job, "each.joined", 1)
         gate.open()
         assert [tuple(t) for t in job.wait(PATIENCE)["out"]] == [("x", 2), ("y", -1)]
     finally:
@@ -114,8 +114,8 @@ def test_snapshots_have_the_rules(attempt: int, tmp_path: Path) -> None:
     )
     try:
         assert all(gate.wait_reached(PATIENCE) for gate in gates)
-        while job.metrics().operator("paid").tuples_out < 90 or job.metrics().operator("rules").tuples_out < 9:
-            assert not job.status.state.is_final
+        wait_until_emitted(job, "paid", 90)
+        wait_until_emitted(job, "rules", 9)
         before = job.stop(tmp_path / f"there {attempt}")["out"]
     finally:
         job.close()

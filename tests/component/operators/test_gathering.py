@@ -14,6 +14,7 @@ import rayelastic as rel
 from rayelastic import testing
 from rayelastic.errors import GraphError
 from tests.component.operators.running import CONFIGS, table_of
+from tests.waiting import wait_until_emitted
 
 KEY = b"0123456789abcdef"
 PATIENCE = 60.0
@@ -252,8 +253,7 @@ def test_what_is_open_is_in_snapshots(frame: str, tmp_path: Path) -> None:
     job = rel.start(topology_of(testing.script([*rows[:31], gate], Row)), CONFIGS["manual"])
     try:
         assert gate.wait_reached(PATIENCE)
-        while job.metrics().operator("rows").tuples_out < 31:
-            assert not job.status.state.is_final
+        wait_until_emitted(job, "rows", 31)
         before = job.stop(snapshot)["out"]
     finally:
         job.close()

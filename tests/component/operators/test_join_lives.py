@@ -16,6 +16,7 @@ from rayelastic import testing
 from rayelastic.errors import GraphError, StateError
 from tests.component.operators.running import CONFIGS
 from tests.raising import raises
+from tests.waiting import wait_until, wait_until_received
 
 pytestmark = pytest.mark.edges
 
@@ -122,12 +123,10 @@ def test_rules_that_ended_are_freed(way: str) -> None:
         lefts.cross_join(rights.key_by("key"), name="joined", by=by, ttl=ttl).sink(rel.count(), name="out")
         job = rel.start(topology, rel.JobConfig(threads=rel.Threads(model="manual", run_records=64)))
         try:
-            while job.metrics().operator("joined").tuples_in < 1:
-                assert not job.status.state.is_final
+            wait_until_received(job, "joined", 1)
             start.open()
             assert gate.wait_reached(PATIENCE)
-            while job.metrics().operator("joined").tuples_in < 20_001:
-                assert not job.status.state.is_final
+            wait_until_received(job, "joined", 20_001)
             kept[ttl] = job.metrics().operator("joined").state_bytes
         finally:
             gate.open()
@@ -198,8 +197,7 @@ def by_clock(way: str, left: Any, right: Any, **more: Any) -> tuple[rel.Topology
 
 
 def until_keys(job: rel.Job, keys: int) -> None:
-    while job.metrics().operator("joined").state_keys != keys:
-        assert not job.status.state.is_final
+    wait_until(job, lambda: job.metrics().operator("joined").state_keys == keys)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -219,8 +217,7 @@ def test_keys_end_by_the_clock_while_nothing_comes(way: str, config: str) -> Non
     job = rel.start(topology, CONFIGS[config])
     try:
         assert begins.wait_reached(PATIENCE)
-        while job.metrics().operator("joined").tuples_in < 2:
-            assert not job.status.state.is_final
+        wait_until_received(job, "joined", 2)
         until_keys(job, 0)
         begins.open()
         for _ in range(3 if way in ("symmetric", "pairs") else 1):
@@ -247,8 +244,7 @@ def test_keys_that_come_again_live_on(way: str) -> None:
         job = rel.start(topology, CONFIGS["manual"])
         try:
             assert gate.wait_reached(PATIENCE)
-            while job.metrics().operator("joined").tuples_in < len(rows):
-                assert not job.status.state.is_final
+            wait_until_received(job, "joined", len(rows))
             gate.open()
             found.append(sorted(map(str, job.wait(PATIENCE)["out"])))
         finally:
@@ -291,8 +287,7 @@ def test_a_snapshot_is_read_as_a_table(way: str, tmp_path: Path) -> None:
     job = rel.start(topology, CONFIGS["manual"])
     try:
         assert gate.wait_reached(PATIENCE)
-        while job.metrics().operator("joined").tuples_in < 2:
-            assert not job.status.state.is_final
+        wait_until_received(job, "joined", 2)
         job.stop(tmp_path / "snapshot")
     finally:
         gate.open()

@@ -12,6 +12,7 @@ from rayelastic import testing
 from rayelastic.fluent.stream import Stream
 from rayelastic.testing.collect import SINK, topology_of
 from tests.component.operators.running import CONFIGS
+from tests.waiting import wait_until_emitted, wait_until_received
 
 
 class Row(NamedTuple):
@@ -131,8 +132,7 @@ def test_a_throttle_can_be_stopped() -> None:
     topology = rel.Topology("endless")
     topology.source(rel.sequence(10), name="n").throttle(name="slow", per_second=1e-6).sink(rel.count(), name="out")
     job = rel.start(topology)
-    while job.metrics().operator("slow").tuples_out < 1:
-        assert not job.status.state.is_final
+    wait_until_emitted(job, "slow", 1)
     job.cancel(drain=False)
     job.close()
 
@@ -149,8 +149,7 @@ def switched(turns: list[Any], rows: list[Any], **options: Any) -> tuple[rel.Top
 
 
 def waited(job: rel.Job, operator: str, taken: int) -> None:
-    while job.metrics().operator(operator).tuples_in < taken:
-        assert not job.status.state.is_final, job.status
+    wait_until_received(job, operator, taken)
 
 
 @pytest.mark.parametrize("off", ["wait", "drop"])
@@ -196,8 +195,7 @@ def test_a_gate_lets_pass_what_is_acknowledged() -> None:
     job = rel.start(topology)
     try:
         waited(job, "gate", 20)
-        while job.metrics().operator("out").tuples_in < 3:
-            assert not job.status.state.is_final, job.status
+        wait_until_received(job, "out", 3)
         assert job.metrics().operator("out").tuples_in == 3
         gate.open()
         assert job.wait()["out"] == ROWS[:30]

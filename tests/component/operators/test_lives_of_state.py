@@ -16,6 +16,7 @@ from rayelastic.errors import GraphError
 from rayelastic.fluent.stream import Stream
 from tests.component.operators.visits import LATENESS, TTL, VISITS, Counted, Seen, Visit, visits
 from tests.raising import raises
+from tests.waiting import wait_until_received
 
 
 def since(rows: list[Visit], kind: str) -> list[Counted]:
@@ -139,8 +140,7 @@ def test_keys_of_several_inputs_end_by_event_time() -> None:
     job = rel.start(topology, rel.JobConfig(pes=1))
     try:
         assert held.wait_reached(60.0)
-        while job.metrics().operator("either").tuples_in < len(RIGHT):
-            assert not job.status.state.is_final
+        wait_until_received(job, "either", len(RIGHT))
         held.open()
         found = Counter(tuple(t) for t in job.wait()["out"])
     finally:

@@ -15,6 +15,7 @@ from rayelastic import testing
 from rayelastic.errors import GraphError, StateError
 from tests.component.operators.running import CONFIGS, table_of
 from tests.raising import raises
+from tests.waiting import wait_until_emitted
 
 PATIENCE = 60.0
 MANUAL = rel.JobConfig(threads=rel.Threads(count=1, model="manual"), elasticity="off")
@@ -178,8 +179,7 @@ def test_snapshots_have_what_has_begun(cut: int, tmp_path: Path) -> None:
     job = rel.start(topology_of(testing.script([*events[:cut], gate], Event), THREE, 10), MANUAL)
     try:
         assert gate.wait_reached(PATIENCE)
-        while job.metrics().operator("events").tuples_out < cut:
-            assert not job.status.state.is_final
+        wait_until_emitted(job, "events", cut)
         before = job.stop(tmp_path / "there")
     finally:
         job.close()

@@ -18,6 +18,7 @@ from tests.component.operators import test_compiled_processes, test_processes
 from tests.component.operators.running import CONFIGS, table_of
 from tests.component.operators.timed_rows import MANUAL, PATIENCE, Row, Told, by_key, in_runs, processing, rows_of
 from tests.raising import raises
+from tests.waiting import wait_until_emitted, wait_until_received
 
 pytestmark = pytest.mark.edges
 
@@ -111,8 +112,7 @@ def test_a_restore_goes_on_with_what_was_left_of_the_time_to_live(lane: str, tmp
         job = rel.start(topology_of(script, 10, lane, TTL), MANUAL, restore=restore)
         try:
             assert gate.wait_reached(PATIENCE)
-            while job.metrics().operator("rows").tuples_out < cut - before:
-                assert not job.status.state.is_final
+            wait_until_emitted(job, "rows", cut - before)
             out += job.stop(snapshot)["out"]
         finally:
             job.close()
@@ -160,8 +160,7 @@ def test_timers_that_were_taken_back_take_no_memory(lane: str) -> None:
     job = rel.start(topology, MANUAL)
     try:
         assert gate.wait_reached(PATIENCE)
-        while job.metrics().operator("told").tuples_in < len(rows) + 1:
-            assert not job.status.state.is_final
+        wait_until_received(job, "told", len(rows) + 1)
         seen = job.metrics().operator("told")
         gate.open()
         job.wait(PATIENCE)

@@ -21,6 +21,7 @@ from rayelastic.errors import GraphError
 from rayelastic.job.job import Job
 from tests.component.checkpoint.test_checkpoints import Losing
 from tests.raising import raises
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.edges
 
@@ -184,9 +185,7 @@ def _stopped(logs: list[Path], lines: int, before: Any, snapshot: rel.Snapshot, 
 
 
 def _opened(gate: testing.Gate, job: Job) -> bool:
-    while not gate.is_open:
-        assert not job.status.state.is_final
-        job.pause(0.01)
+    wait_until(job, lambda: gate.is_open)
     return True
 
 

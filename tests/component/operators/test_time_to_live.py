@@ -20,7 +20,9 @@ from rayelastic.fluent.stream import Stream
 from rayelastic.job import start
 from tests.component.operators.running import CONFIGS, table_of
 from tests.component.operators.visits import LATENESS, TTL, VISITS, Counted, Seen, Visit, stream_of, visits
+from tests.component.rescaling import PAUSE
 from tests.raising import raises
+from tests.waiting import wait_until_emitted, wait_until_received
 
 PATIENCE = 60.0
 
@@ -170,8 +172,7 @@ def stopped_after(
     job = start(topology(testing.script([*rows[:count], gate], Visit)))
     try:
         assert gate.wait_reached(PATIENCE)
-        while job.metrics().operator("rows").tuples_out < count:
-            assert not job.status.state.is_final
+        wait_until_emitted(job, "rows", count)
         return [tuple(t) for t in job.stop(snapshot)["out"]]
     finally:
         job.close()
@@ -273,7 +274,7 @@ def test_keys_move_between_replicas_with_their_touches(name: str) -> None:
 
     def feed() -> Iterator[Visit]:
         dice, at = random.Random(3), 0
-        while not enough.is_set():
+        while not enough.wait(PAUSE):
             for _ in range(256):
                 at += 1
                 rows.append(Visit(f"key {int(300 * dice.random() ** 2)}", at))  # some come often, some seldom
@@ -287,8 +288,7 @@ def test_keys_move_between_replicas_with_their_touches(name: str) -> None:
         region = next(planned.region.name for planned in job.plan().regions if planned.region.keys)
         for replicas in (2, 3, 1):
             before = job.metrics().operator("out").tuples_in
-            while job.metrics().operator("out").tuples_in < before + 2000:
-                assert not job.status.state.is_final, job.status
+            wait_until_received(job, "out", before + 2000)
             job.rescale(region, replicas)
         enough.set()
         found = job.wait(PATIENCE)["out"]

@@ -15,6 +15,7 @@ from rayelastic.errors import StateError
 from rayelastic.fluent.stream import Stream
 from rayelastic.testing.collect import topology_of
 from tests.raising import raises
+from tests.waiting import wait_until_emitted
 
 PATIENCE = 60.0
 MANUAL = rel.JobConfig(threads=rel.Threads(count=1, model="manual"), elasticity="off")
@@ -86,8 +87,7 @@ def interrupted(rows: list[Row], cuts: list[int], folder: Path, config: rel.JobC
         job = rel.start(declare([*rows[:cut], gate]), config, restore=restore)
         try:
             assert gate.wait_reached(PATIENCE)
-            while job.metrics().operator("rows").tuples_out < cut - done:
-                assert not job.status.state.is_final
+            wait_until_emitted(job, "rows", cut - done)
             restore, done = rel.Snapshot(folder / str(number)), cut
             for name, some in outputs(job.stop(restore), names).items():
                 total[name] += some

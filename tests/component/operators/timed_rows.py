@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import rayelastic as rel
 from rayelastic import testing
 from tests.component.operators.running import table_of
-from tests.component.rescaling import flows
+from tests.component.rescaling import PAUSE, flows
+from tests.waiting import wait_until_emitted
 
 PATIENCE = 60.0
 MANUAL = rel.JobConfig(threads=rel.Threads(count=1, model="manual"), elasticity="off")
@@ -53,7 +54,7 @@ def rows_of(seed: int, number: int, keys: int) -> list[Row]:
 
 
 class Feed:
-    """Rows until told to end; what it gave."""
+    """Rows, with a pause after each 64, until told to end; what it gave."""
 
     def __init__(self) -> None:
         self.given: list[Row] = []
@@ -61,7 +62,7 @@ class Feed:
 
     def __call__(self) -> Iterator[Row]:
         dice = random.Random(3)
-        while not self.enough.is_set():
+        while not self.enough.wait(PAUSE):
             for _ in range(64):
                 row = Row(dice.randrange(50), len(self.given) // 5 + dice.randrange(-10, 10), dice.randrange(-6, 400))
                 self.given.append(row)
@@ -137,8 +138,7 @@ def check_snapshots(declare: Declare, cuts: Sequence[int], snapshots: Sequence[r
         job = rel.start(declare(testing.script([*rows[:cut], gate], Row), 10), MANUAL, restore=restore)
         try:
             assert gate.wait_reached(PATIENCE)
-            while job.metrics().operator("rows").tuples_out < cut - before:
-                assert not job.status.state.is_final
+            wait_until_emitted(job, "rows", cut - before)
             result = job.stop(snapshot)
         finally:
             job.close()

@@ -17,6 +17,7 @@ from rayelastic.errors import GraphError, JobFailedError, SchemaError, SinkError
 from rayelastic.graph.records.sealing import Seal
 from tests.component.values.kinds import Leg, Level, Point, Side
 from tests.raising import raises
+from tests.waiting import wait_until_received
 
 PATIENCE = 60.0
 
@@ -113,8 +114,8 @@ def test_state_of_all_types_is_shown(tmp_path: Path) -> None:
     job, folder = rel.start(topology), rel.Snapshot(tmp_path / "saved", key=b"k" * 32)
     try:
         assert gate.wait_reached(PATIENCE)
-        while any(job.metrics().operator(name).tuples_in < len(ROWS) for name in ("latest", "plain")):
-            assert not job.status.state.is_final
+        for name in ("latest", "plain"):
+            wait_until_received(job, name, len(ROWS))
         state = job.state("latest")
         assert {(side,): tuple(found) for side, found in state.items()} == expected(ROWS, "side")
         assert tuple(state.get(Side.BUY)) == expected(ROWS, "side")[(Side.BUY,)]
@@ -172,8 +173,7 @@ def test_state_of_such_keys_is_shown(kind: str, keys: tuple[str, ...], tmp_path:
     job, folder = rel.start(topology), rel.Snapshot(tmp_path / "saved", key=b"k" * 32)
     try:
         assert gate.wait_reached(PATIENCE)
-        while job.metrics().operator("kept").tuples_in < len(ROWS):
-            assert not job.status.state.is_final
+        wait_until_received(job, "kept", len(ROWS))
         state = job.state("kept")
         for key, group in groups.items():
             found = state.get(key)
