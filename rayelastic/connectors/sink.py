@@ -40,7 +40,7 @@ class Past:
     Args:
         outputs: The outputs of the run to continue, by sink; a sink with the same destination continues there.
         store: The blobs of the checkpoint to restore.
-        by_epoch: Whether the job takes checkpoints: sinks hide their output until one is complete.
+        takes_checkpoints: Whether the job takes checkpoints: sinks hide their output until one is complete.
         keep: The number of complete checkpoints that can be restored.
         own: Whether that run was of this very job, which was lost.
         run: The id of this run of the job, the same after each recovery.
@@ -49,7 +49,7 @@ class Past:
 
     outputs: Mapping[str, Output] = field(default_factory=dict)
     store: BlobStore | None = None
-    by_epoch: bool = False
+    takes_checkpoints: bool = False
     keep: int = 1
     own: bool = False
     run: str = ""

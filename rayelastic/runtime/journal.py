@@ -266,7 +266,7 @@ class ChangeJournal:
         left = tuple(checkpoint for checkpoint in self.checkpoints if checkpoint != damaged)
         self._write({"kind": "checkpoint", **self._all(plan, left)}, alone=True)
 
-    def goes_on(self) -> None:
+    def resumes(self) -> None:
         """Record that it couldn't be saved, and continues."""
         self._write({"kind": "goes on"})
 

@@ -183,8 +183,10 @@ class History:
         source.sink(self.kind.sink(str(self.folder / self.kind.name)), name="out")
         checkpoints = self.folder / f"checkpoints-{len(list(self.folder.glob('checkpoints-*')))}"
         checkpoints.mkdir(mode=0o700)
-        by_epoch = self.random.random() < 0.7
-        config = rel.JobConfig(checkpoint=rel.Checkpoint(checkpoints, every=NEVER, restarts=100) if by_epoch else False)
+        takes_checkpoints = self.random.random() < 0.7
+        config = rel.JobConfig(
+            checkpoint=rel.Checkpoint(checkpoints, every=NEVER, restarts=100) if takes_checkpoints else False
+        )
         try:
             job = rel.start(topology, config, restore=None if place is None else place.path)
         except (SinkError, StateError) as error:

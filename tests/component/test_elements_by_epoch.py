@@ -37,7 +37,7 @@ class Element:
         self.blobs = blobs
         self.before = position
         self.hosted = HostedOperators(spec)
-        self.hosted.open(outputs, blobs, by_epoch=True)
+        self.hosted.open(outputs, blobs, takes_checkpoints=True)
         self.hosted.begin()
         self.hosted.build()
         self.scheduler = _native.Scheduler()

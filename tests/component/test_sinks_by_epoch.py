@@ -142,7 +142,9 @@ class JsonFile(ParquetFile):
 
 class Growing(Folder):
     def made(self, before: Output | None) -> Any:
-        return GrowingTable(str(self.folder / "out"), SCHEMA, HOUR, self.context(before), part_rows=30, by_epoch=True)
+        return GrowingTable(
+            str(self.folder / "out"), SCHEMA, HOUR, self.context(before), part_rows=30, takes_checkpoints=True
+        )
 
     def abandon(self, writer: Any) -> None:
         writer._closed.set()
@@ -234,7 +236,7 @@ def test_a_sink_that_ended_before_the_first_checkpoint_and_is_lost_then_has_each
 def test_a_growing_table_keeps_what_other_runs_wrote(tmp_path: Path) -> None:
     for run in ("first", "second", "second"):
         context = SinkContext("job", "out", run)
-        table = GrowingTable(str(tmp_path), SCHEMA, HOUR, context, part_rows=30, by_epoch=True)
+        table = GrowingTable(str(tmp_path), SCHEMA, HOUR, context, part_rows=30, takes_checkpoints=True)
         table.begin()
         table.write(batch(0, TOTAL))
         table.close()

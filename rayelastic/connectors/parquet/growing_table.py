@@ -27,7 +27,8 @@ DIGITS = 6  # of a part's number
 
 def growing_sink(new: NewSink, body: GrowingSink) -> SinkOperator:
     """Make a sink that writes a file per period."""
-    return new.owned(GrowingTable(body.path, new.schema, body.period, new.context, by_epoch=new.past.by_epoch))
+    hides = new.past.takes_checkpoints
+    return new.owned(GrowingTable(body.path, new.schema, body.period, new.context, takes_checkpoints=hides))
 
 
 class GrowingTable(PartFolder):
@@ -39,7 +40,7 @@ class GrowingTable(PartFolder):
         period: Seconds between two files.
         context: The writer, and the run that it continues.
         part_rows: The number of rows after which a file is written at once.
-        by_epoch: Whether files stay hidden until a checkpoint is complete.
+        takes_checkpoints: Whether files stay hidden until a checkpoint is complete.
 
     Raises:
         SinkTakenError: Another run writes there.
@@ -54,12 +55,12 @@ class GrowingTable(PartFolder):
         context: SinkContext,
         part_rows: int = PART_ROWS,
         *,
-        by_epoch: bool = False,
+        takes_checkpoints: bool = False,
     ) -> None:
         super().__init__(location, ParquetFormat(schema), context, digits=DIGITS, appends=True)
         self._period = period
         self._part_rows = part_rows
-        self._by_epoch = by_epoch
+        self._takes_checkpoints = takes_checkpoints
         self._collecting = threading.Lock()  # guards the fields below
         self._batches: list[pa.RecordBatch] = []
         self._collected = 0  # their rows
@@ -143,5 +144,5 @@ class GrowingTable(PartFolder):
     def _write_part(self) -> None:
         with self._writing:
             self.end_part()
-            if not self._by_epoch:
+            if not self._takes_checkpoints:
                 self.show()

@@ -142,7 +142,7 @@ class Taker:
         tell_all(handles, lambda element: element.checkpoint.release(not stop.saved), COMMIT_TIMEOUT)
         _abandon(handles, highest)
         if not stop.saved:
-            self.journal.goes_on()
+            self.journal.resumes()
 
     # -- implementation -------------------------------------------------------------------------------------------
 
@@ -204,7 +204,7 @@ class Taker:
         if kind is Kind.STOP:
             self.journal.saved()
         else:
-            self.journal.goes_on()  # without that line another coordinator would discard it as a failed one
+            self.journal.resumes()  # without that line another coordinator would discard it as a failed one
         return ()
 
     def _record_resumption(self) -> bool:
@@ -213,7 +213,7 @@ class Taker:
         Without that line the next coordinator releases what isn't held any more, which is harmless.
         """
         try:
-            self.journal.goes_on()
+            self.journal.resumes()
         except (OSError, RayelasticError, RuntimeError) as error:
             tell("line not noted", job=self.job.name, level=logging.WARNING, line="goes on", reason=f"{error}")
             return False

@@ -134,7 +134,7 @@ class InProcessHost:
         Raises:
             StateError: A user's object can't be copied; the message names the operator.
         """
-        if spec.by_epoch:  # a restart must not see the state that this run leaves in them
+        if spec.takes_checkpoints:  # a restart must not see the state that this run leaves in them
             spec = replace(spec, operators=tuple(map(with_copy, spec.operators)))
         self._made[spec.pe] = InProcessHandle(ProcessingElement(spec))
         return self._made[spec.pe]

@@ -64,13 +64,13 @@ class HostedOperators:
         """The operators by name."""
         return {operator.name: operator for operator in self._spec.operators}
 
-    def open(self, outputs: Mapping[str, Output], store: BlobStore | None, *, by_epoch: bool) -> None:
+    def open(self, outputs: Mapping[str, Output], store: BlobStore | None, *, takes_checkpoints: bool) -> None:
         """Make the sources and sinks.
 
         Args:
             outputs: The outputs that sinks had written at the restored checkpoint.
             store: Reads the blobs of that checkpoint.
-            by_epoch: Whether the job takes checkpoints: sinks hide their output until one is complete.
+            takes_checkpoints: Whether the job takes checkpoints: sinks hide their output until one is complete.
 
         Raises:
             SinkError: A sink's output can't be written.
@@ -78,7 +78,7 @@ class HostedOperators:
         """
         keep = (self._spec.config.checkpoint or Checkpoint()).keep
         recovers, run, job = self._spec.manifest is not None, self._spec.job_id, self._spec.job
-        past = Past(outputs, store, by_epoch, keep, recovers, run, job)
+        past = Past(outputs, store, takes_checkpoints, keep, recovers, run, job)
         for number, operator in enumerate(self._operators):
             if isinstance(operator.body, SourceDescription):
                 described, schema = self._objects.initialized(operator), native_schema(operator.outputs[0].schema)

@@ -79,7 +79,7 @@ class ProcessingElement:
             StateError: The input of a source, or the output of a sink, has changed since the snapshot.
         """
         outputs = self._restored.read()
-        self._hosted.open(outputs, self._restored.rows, by_epoch=self.spec.by_epoch)
+        self._hosted.open(outputs, self._restored.rows, takes_checkpoints=self.spec.takes_checkpoints)
         spec = self.spec
         if spec.links_in or spec.routing.taps or spec.routing.gathers or self._hosted.is_fed:
             self._entrance.open()
@@ -159,7 +159,7 @@ class ProcessingElement:
         taken = {operator.name: operator.tuples_in for operator in self.sample().operators}
         before = {name: sink.before for name, sink in self._hosted.sinks.items()}
         with self._life.ending:
-            if self._given_up and self.spec.by_epoch:  # another element shows this one's hidden output
+            if self._given_up and self.spec.takes_checkpoints:  # another element shows this one's hidden output
                 raise StateError(
                     f"{self.spec.pe} was abandoned before its sinks were complete", code=ErrorCode.CHECKPOINT_ABANDONED
                 )
@@ -312,7 +312,7 @@ class ProcessingElement:
 
     def _completed(self) -> Failure | None:
         """Complete the output of its sinks; in a job with checkpoints, that happens once all elements have ended."""
-        if self.spec.by_epoch:
+        if self.spec.takes_checkpoints:
             return None
         try:
             self._hosted.complete()

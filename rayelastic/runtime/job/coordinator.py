@@ -89,7 +89,9 @@ class Coordinator:
         self._life = JobLife(job.name, self._plan.now.pes, self._ending, clock)
         settings = settings_of(job, host)
         saves, secret = settings is not None, self._journal.secret
-        self._cluster = JobCluster(job, host, lambda handle: self._begins(handle), by_epoch=saves, secret=secret)
+        self._cluster = JobCluster(
+            job, host, lambda handle: self._begins(handle), takes_checkpoints=saves, secret=secret
+        )
         self._telemetry = JobTelemetry(job.name, self._cluster, self._life)
         self._watchers = Watchers(self._cluster, self._life, self._plan, self._telemetry, self._lose)
         self._rescaling = Rescaling(

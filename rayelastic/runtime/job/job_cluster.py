@@ -58,7 +58,7 @@ class JobCluster:
         job: The job.
         host: Makes them.
         started: Called with the handle of each started one.
-        by_epoch: Whether the job takes checkpoints: its sinks are completed when all elements have ended.
+        takes_checkpoints: Whether the job takes checkpoints: its sinks are completed when all elements have ended.
         secret: The secret that they prove to each other; empty: the job's first one.
     """
 
@@ -68,14 +68,14 @@ class JobCluster:
         host: PEHost,
         started: Callable[[PEHandle], None],
         *,
-        by_epoch: bool = False,
+        takes_checkpoints: bool = False,
         secret: bytes = b"",
     ) -> None:
         self.secret = secret or job.secret  # of elements that start from now on
         self._job = job
         self._host = host
         self._started = started
-        self.by_epoch = by_epoch
+        self.takes_checkpoints = takes_checkpoints
         self._lock = threading.Lock()
         self._handles: dict[str, PEHandle] = {}
         self._addresses: dict[str, PortAddress | None] = {}
@@ -297,7 +297,7 @@ class JobCluster:
             config=job.config,
             epoch=plan.epoch,
             routing=routing,
-            by_epoch=self.by_epoch,
+            takes_checkpoints=self.takes_checkpoints,
             node=plan.nodes.get(pe, ""),
             waiting=tuple(
                 one for one in sources_that_wait(job.operators) if {one.source, one.join} <= set(plan.pes[pe])

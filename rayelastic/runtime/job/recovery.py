@@ -252,7 +252,7 @@ class Recovery:
                     self._context.cluster.secret = self._journal.secret
                 self._context.telemetry.forget()
                 if (stop := self._journal.open_stop) is not None and stop.saved:
-                    self._journal.goes_on()  # it was lost before it had ended there
+                    self._journal.resumes()  # it was lost before it had ended there
                 at, saved, manifest = self._last_whole()
                 plan = self._plan_of(manifest, wanted)
                 self._journal.end(plan)

@@ -91,7 +91,7 @@ class Watchers:
             try:
                 status = handle.within(WATCH_PERIOD + CALL_TIMEOUT).wait(WATCH_PERIOD)
                 ended = status.state is State.FINISHED
-                legacy = Legacy.of(handle, complete=not self._cluster.by_epoch) if ended else None
+                legacy = Legacy.of(handle, complete=not self._cluster.takes_checkpoints) if ended else None
             except TimeoutError:  # it is busy, or its library holds the GIL; links detect a silent loss
                 if not handle.is_alive():
                     self.lose(handle, f"PE {handle.pe} stopped answering")
@@ -113,7 +113,7 @@ class Watchers:
                 self._telemetry.keep(handle.pe, legacy)
             self._life.progresses(status)
             if self._ends_job(handle, status) or status.state.is_final:
-                if legacy is not None and self._cluster.by_epoch:
+                if legacy is not None and self._cluster.takes_checkpoints:
                     self._stay_until_completed(handle)
                 return
 

@@ -43,7 +43,7 @@ class PESpec:
         restore: The snapshot that it restores.
         manifest: That snapshot's manifest, if it is a checkpoint of this very job: its elements have files in it.
         predecessors: {operator: the element whose files it restores}; its own if none is named.
-        by_epoch: Whether the job takes checkpoints: sinks hide their output until the checkpoint with it is complete.
+        takes_checkpoints: Whether the job does: sinks hide their output until the checkpoint with it is complete.
         node: Its machine; empty: any.
         waiting: Which of its sources wait for which of its joins.
         time_units: {operator: unit of its event time, 's', 'ms', 'us' or 'ns'}, of those whose stream has one.
@@ -62,7 +62,7 @@ class PESpec:
     restore: Snapshot | None = None
     manifest: Manifest | None = None
     predecessors: Mapping[str, str] = field(default_factory=dict)
-    by_epoch: bool = False
+    takes_checkpoints: bool = False
     node: str = ""
     waiting: tuple[Waiting, ...] = ()
     time_units: Mapping[str, str] = field(default_factory=dict)

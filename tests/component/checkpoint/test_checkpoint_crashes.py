@@ -96,7 +96,7 @@ def test_a_coordinator_dies_in_a_checkpoint_and_the_next_one_goes_back(
         assert gates[1].wait_reached(PATIENCE)
         removed = SnapshotFolder.remove
         monkeypatch.setattr(SnapshotFolder, "remove", lambda self: None if doom.died else removed(self))
-        monkeypatch.setattr(first._journal, "goes_on", lambda: None)  # it is dead
+        monkeypatch.setattr(first._journal, "resumes", lambda: None)  # it is dead
         doom.when, doom.after = (method, pe), after
         with pytest.raises(Died):
             take(first)

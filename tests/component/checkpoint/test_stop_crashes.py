@@ -33,7 +33,7 @@ def test_a_stop_whose_coordinator_dies_is_ended_or_undone(
         assert gate.wait_reached(PATIENCE)
         discard = SnapshotFolder.discard
         monkeypatch.setattr(SnapshotFolder, "discard", lambda self: None if doom.died else discard(self))
-        monkeypatch.setattr(doomed.coordinator._journal, "goes_on", lambda: None)  # it is dead
+        monkeypatch.setattr(doomed.coordinator._journal, "resumes", lambda: None)  # it is dead
         with pytest.raises(Died):
             doomed.job.stop(saved)
         monkeypatch.undo()

@@ -36,7 +36,7 @@ def given(source: Any, position: int, place: Place | None = None, said: Any = No
     job = prepare(topology)
     spec = PESpec("pe0", job.name, "id", b"", tuple(job.operators.values()), (), (), job.config)
     hosted = HostedOperators(spec)
-    hosted.open({}, None, by_epoch=False)
+    hosted.open({}, None, takes_checkpoints=False)
     hosted.build()
     again = hosted.seek({"rows": position}, {"rows": Input("any", (), place, said)})
     scheduler = _native.Scheduler()

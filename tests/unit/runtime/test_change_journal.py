@@ -114,7 +114,7 @@ def test_the_next_one_knows_of_a_stop_and_of_what_was_left() -> None:
     for write in (
         lambda: journal.end(PLAN),
         lambda: journal.stops("/saved"),
-        lambda: journal.goes_on(),
+        lambda: journal.resumes(),
         lambda: journal.saved(),
         lambda: journal.stops("/saved"),
         lambda: journal.saved(),

@@ -58,7 +58,7 @@ class Element:
 class Cluster:
     handles: dict[str, Element]
     ended: list[str] = field(default_factory=list)
-    by_epoch: bool = False
+    takes_checkpoints: bool = False
 
     def ends(self, pe: str) -> None:
         self.ended.append(pe)
@@ -231,7 +231,7 @@ def test_one_that_has_ended_is_watched_until_the_job_is_completed(alive: bool, m
     """Its sinks hide their rows until then: who is lost there is lost, once."""
     monkeypatch.setattr(watchers, "WATCH_PERIOD", 0.0)
     job = Job(RUNS, FINISHED, FINISHED, TimeoutError("20 s"), *([PELostError("gone")] if alive else []))
-    job.cluster.by_epoch, job.cluster.handles["pe0"].alive = True, alive
+    job.cluster.takes_checkpoints, job.cluster.handles["pe0"].alive = True, alive
     failure = job.watch()
     assert failure is not None
     assert failure.reason.startswith(f"PE pe0 {'was lost: gone' if alive else 'stopped answering'}")
