@@ -89,10 +89,12 @@ def raised() -> dict[ErrorCode, set[str]]:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "ErrorCode":
                 found[ErrorCode[node.attr]].update()
-            if isinstance(node, ast.Call) and (called := ast.unparse(node.func).rpartition(".")[2]) in kinds:
-                for one in node.keywords:
-                    if isinstance(one.value, ast.Attribute) and ast.unparse(one.value.value) == "ErrorCode":
-                        found[ErrorCode[one.value.attr]].add(called)
+            if isinstance(node, ast.Call):
+                called = ast.unparse(node.func).rpartition(".")[2]
+                called = "StateError" if called == "state_error" else called  # OperatorSpec.state_error
+                for value in (*node.args, *(one.value for one in node.keywords)) if called in kinds else ():
+                    if isinstance(value, ast.Attribute) and ast.unparse(value.value) == "ErrorCode":
+                        found[ErrorCode[value.attr]].add(called)
     return found
 
 
