@@ -22,8 +22,7 @@ from rayelastic.connectors.fingerprints import check_input, input_of
 from rayelastic.connectors.json import lines as json_text
 from rayelastic.connectors.parquet import reader as parquet
 from rayelastic.errors import JobFailedError, SourceLostError
-from rayelastic.runtime.checkpoint import outages
-from rayelastic.runtime.job import recovery
+from rayelastic.runtime.checkpoint import restarts
 from rayelastic.runtime.values.outage import Outage
 from rayelastic.runtime.values.status import State
 from tests.component.store_that_goes import Store, serve
@@ -53,8 +52,7 @@ def server() -> Iterator[str]:
 
 @pytest.fixture(autouse=True)
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (outages, recovery):
-        monkeypatch.setattr(module, "FIRST_PAUSE", 0.02)
+    monkeypatch.setattr(restarts, "FIRST_PAUSE", 0.02)
 
 
 @pytest.fixture
