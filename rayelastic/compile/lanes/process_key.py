@@ -61,7 +61,7 @@ class Out:
 
     Attributes:
         ended: Whether the input has ended, and only timers are left.
-        ticks: The time, in the unit of the event time, or in microseconds since 1970; for built-in operators.
+        ticks: The time, in the unit of the event time, or in microseconds since 1970.
 
     >>> import rayelastic as rel
     >>> from rayelastic import testing

@@ -26,7 +26,6 @@ DAY = 86_400  # seconds of a day without a clock change
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _EARLIEST = -62_091  # days since 1970: 1800-01-01, when no zone had changed its clocks
 _LATEST = 171_664  # 2440-01-01; from 2040 on, the calendar repeats every 400 years
-_CYCLE = 146_097  # days of 400 years
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

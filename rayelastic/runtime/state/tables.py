@@ -88,8 +88,8 @@ def pairs_of(chunks: Sequence[bytes], descriptor: StateDescriptor) -> Iterator[t
     """Yield each key with its state, as Python values; the exports are of our own job.
 
     A key of one field is its value, another one a tuple. The state of records and aggregates is a tuple with the names
-    of their fields, that of operators with timers the user's own state. Windows of functions have a dict of what they
-    have accumulated, by start and end.
+    of their fields. That of operators with timers is the user's own state. Windows of functions have a dict of what
+    they have accumulated, by start and end.
     """
     keys, is_record = descriptor.key_names, descriptor.kind is StateKindOf.RECORD
     _, columns, pickled = _rows(chunks, descriptor)

@@ -39,7 +39,8 @@ struct SpanKey {
 // `reached`: windows that end here or before were emitted, or would have been.
 class SpanWindow final : public TimedWindow {
  public:
-  SpanWindow(const WindowPorts& ports, const std::vector<std::string>& keys, WindowOptions described, const std::vector<Aggregate>& aggregates)
+  SpanWindow(const WindowPorts& ports, const std::vector<std::string>& keys, WindowOptions described,
+             const std::vector<Aggregate>& aggregates)
       : TimedWindow(ports, keys, described, aggregates, token_of(described)),
         options(std::move(described)),
         function(core.function()),
