@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,20 +12,18 @@ from rayelastic.plan import plan_change
 from rayelastic.plan.exec_plan import ExecPlan, Pipeline, RegionPlan
 from rayelastic.plan.regions import Region, RegionKind
 from rayelastic.plan.routing import Edge, _router
-from rayelastic.runtime.checkpoint.saving import check_complete
-from rayelastic.runtime.rescale.change_journal import ChangeJournal, OpenChange, SavedAt
-from rayelastic.runtime.snapshot import Part
+from rayelastic.runtime.checkpoint.protocol import check_complete
+from rayelastic.runtime.journal import ChangeJournal, OpenChange, SavedAt
+from rayelastic.runtime.values.snapshot import Part
 
 REGION = Region("r0", RegionKind.DATA_PARALLEL, ("count",), ("word",))
 PLAN = ExecPlan("words", (RegionPlan(REGION, (Pipeline(("count",), ("pe0",)),)),))
 CHANGE = plan_change.plan_change(PLAN, PLAN.with_replicas("r0", 2))
-JOB: Any = SimpleNamespace(
-    operators={"count": SimpleNamespace(state_form="counts"), "lines": SimpleNamespace(state_form=None)}
-)
+FORMS = {"count": "counts"}
 
 
 def part(positions: dict[str, int], *files: str) -> Part:
-    return Part(positions, {"count": [(name, "") for name in files]}, {}, {})
+    return Part(positions, {"count": [(name, "") for name in files]}, {}, {}, {}, {})
 
 
 def test_an_expensive_check_runs_only_with_assertions(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,18 +66,18 @@ def test_a_router_that_lacks_a_replica_is_noticed() -> None:
     [
         ([], "each PE"),
         ([part({}), part({})], "each PE"),
-        ([Part({"lines": 1}, {"lines": [("f", "")]}, {}, {})], "has a form"),
+        ([Part({"lines": 1}, {"lines": [("f", "")]}, {}, {}, {}, {})], "has a form"),
         ([part({"lines": 1}, "pe0-1", "pe0-1")], "belongs to one"),
     ],
 )
 def test_a_checkpoint_that_lacks_or_doubles_a_part_is_noticed(parts: list[Part], broken: str) -> None:
-    check_complete(JOB, PLAN, [part({"lines": 1}, "pe0-1", "pe0-2")])
+    check_complete(FORMS, PLAN, [part({"lines": 1}, "pe0-1", "pe0-2")])
     with pytest.raises(InvariantError, match=broken):
-        check_complete(JOB, PLAN, parts)
+        check_complete(FORMS, PLAN, parts)
 
 
 def test_checkpoints_are_recorded_in_order() -> None:
     journal = ChangeJournal()
     journal.checkpointed(SavedAt(2, "/two"), PLAN, 2)
-    with pytest.raises(InvariantError, match="epochs"):
+    with pytest.raises(InvariantError, match="ids of checkpoints"):
         journal.checkpointed(SavedAt(2, "/again"), PLAN, 2)
