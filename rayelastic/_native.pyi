@@ -310,9 +310,9 @@ class Link:
     One stream between two PEs over a connected, authenticated socket; see Operator.link_out and link_in.
     """
 
-    def __init__(self, fd: int, name: str, peer: str, frame_bytes: int = 65536, max_frame_bytes: int = 1048576, most_text: int = 536870912, window_bytes: int = 4194304, heartbeat: float = 0.5, silence: float = 30.0, checksum: bool = True, tls: Tls | None = None) -> None:
+    def __init__(self, fd: int, name: str, peer: str, frame_bytes: int = 65536, window_bytes: int = 4194304, most_text: int = 536870912, silence: float = 30.0, tls: Tls | None = None) -> None:
         """
-        Owns the descriptor from now on: give socket.detach(). Times in seconds, sizes in bytes. tls: over it, its handshake has ended.
+        Takes ownership of the descriptor: pass socket.detach(). silence in seconds, sizes in bytes; tls: its handshake over the socket has ended.
         """
 
     def interrupt(self) -> None:
@@ -397,10 +397,10 @@ class Router:
     after Scheduler.poke, wait(ticket) tells how it went.
     """
 
-    def __init__(self, name: str, schema: Schema, keys: Sequence[str], owners: Sequence[int], locals: Sequence[int], hold_bytes: int = 67108864, in_turn: bool = False, everywhere: bool = False, end_mark: int = 0) -> None:
+    def __init__(self, name: str, schema: Schema, keys: Sequence[str], owners: Sequence[int], locals: Sequence[int], in_turn: bool = False, everywhere: bool = False, end_mark: int = 0) -> None:
         """
-        owners: the target of each partition; locals: targets behind output ports 0, 1, ...; hold_bytes: of records that may wait; in_turn: deal
-        records out in turns, whatever their keys; everywhere: each record to all targets; end_mark: behind the last record to a local one (0: none).
+        owners: the target of each partition; locals: targets behind output ports 0, 1, ...; in_turn: deal records out in turns, whatever
+        their keys; everywhere: each record to all targets; end_mark: behind the last record to a local one (0: none).
         """
 
     def hold(self, partitions: Sequence[int], owner: int, mark: int, epoch: int) -> int:
@@ -489,20 +489,20 @@ class Operator:
     """
 
     @staticmethod
-    def compiled(name: str, address: int, flags: int, inputs: Sequence[Schema], outputs: Sequence[Schema], keyed: KeyedState | None = None, state: bytes | None = None, owner: object = None, demands: Sequence[tuple[str, int]] = ()) -> Operator:
-        """
-        A rel_process at an address (abi.h). state: initial bytes of its own record, without keys; owner: kept alive with it.
-        demands: ('exact' or 'at least', count) for each input port of a conjunctive operator.
-        """
+    def compiled(name: str, address: int, flags: int, input: Schema, output: Schema, keyed: KeyedState | None = None, owner: object = None) -> Operator:
+        """A rel_process at an address (abi.h). owner: kept alive with it."""
 
     @staticmethod
-    def python_ports(name: str, function: Callable[..., Any], inputs: Sequence[Schema], outputs: Sequence[Schema], tuple_types: Sequence[type] = (), view: str = 'tuples', flags: int = 0, demands: Sequence[tuple[str, int]] = (), keyed: KeyedState | None = None, keys: Sequence[Sequence[str]] = (), letters: bool = False, poked: bool = False, own: tuple[Callable[[], bytes], Callable[[bytes], object]] | None = None, times: Sequence[tuple[str, int]] = ()) -> Operator:
+    def python_ports(name: str, function: Callable[..., Any], inputs: Sequence[tuple[Schema, type | None, Sequence[str], tuple[str, int] | None, tuple[str, int] | None]], outputs: Sequence[Schema], view: str = 'tuples', flags: int = 0, state: KeyedState | tuple[Callable[[], bytes], Callable[[bytes], object]] | None = None, letters: bool = False) -> Operator:
         """
         A Python function of runs of several ports, under the Python token; it returns None, or a result (as of `python`) or None for each output port.
 
-        Without demands: function(port, run[, list of states]). With demands, ('exact' or 'at least', count) for each input port: function(firings, [run of each port]),
-        with firings = 0 for what is left when a port has ended. With ON_FINISH: function(-1, None) at the end; with ON_WATERMARK: function(-2, watermark)
-        when that has advanced; poked: function(-3, None) by Scheduler.poke. keys: the key fields of further input ports. letters: the last output port has the fields of the input and two texts; its result is a list of (number of the tuple in its run, error). own: gives what its object keeps, and takes it before the start. times: event time and shift of further input ports, where keys live by it.
+        An input port: its schema, tuple type, key fields, demand ('exact' or 'at least', and a count), and the event time and shift by which
+        the keys of a further port live. Without demands: function(port, run[, list of states]). With demands: function(firings, [run of each
+        port]), with firings = 0 for what is left when a port has ended. With ON_FINISH: function(-1, None) at the end; with ON_WATERMARK:
+        function(-2, watermark) when that has advanced; with ON_COMMAND: function(-3, None) by Scheduler.poke. state: that of keys, or what
+        saves the state of its object and what restores it before the start. letters: the last output port has the fields of the input and two
+        texts; its result is a list of (number of the tuple in its run, error).
         """
 
     @staticmethod
@@ -640,12 +640,11 @@ class Operator:
         """Tuples that a count_sink has seen; None for other operators."""
 
     @staticmethod
-    def event_time(name: str, schema: Schema, field: str, lateness: int, idle_after: float = 0.0, ticks_per_second: float = 0.0, splits: bool = False, ahead: float = 0.0, clock_ticks: float = 0.0) -> Operator:
+    def event_time(name: str, schema: Schema, field: str, lateness: int, idle: tuple[float, float], ahead: tuple[float, float], splits: bool) -> Operator:
         """
-        Passes records on, and says by watermarks up to which event time they have come; ticks. Without a record for idle_after seconds (0: never)
-        it is idle, or goes on with the clock where there are ticks_per_second; poke it now and then.
-        splits: each split of the stream has a watermark of its own. clock_ticks: a second's; above 0: records more than ahead seconds ahead
-        of the clock go by output port 1.
+        Emits watermarks for the event time in a field; lateness in ticks. idle and ahead: seconds, and the ticks of a second. After the seconds
+        of idle without a record (0: never) it is idle or, with ticks, continues by the clock; poke it now and then. With the ticks of ahead,
+        records that are further ahead of the clock go to output port 1. splits: each split of the stream has a watermark of its own.
         """
 
     @staticmethod
@@ -729,12 +728,13 @@ class Operator:
         """
 
     @staticmethod
-    def process(name: str, input: Schema, output: Schema, moment: Schema, keys: Sequence[str], methods: tuple[int, int, int], state: tuple[bytes, Sequence[int], Sequence[int]], time: tuple[str, int] | None, ticks_per_second: float, explained: tuple[Any, Any], owner: object, ttl: tuple[int, bool] = (0, False)) -> Operator:
+    def process(name: str, schemas: tuple[Schema, Schema, Schema], keys: Sequence[str], methods: tuple[int, int, int], state: tuple[bytes, Sequence[int], Sequence[int]], times: tuple[str, int, float, int, bool], explained: tuple[Any, Any], owner: object) -> Operator:
         """
-        A class with timers of keys. methods: addresses of on_tuple, on_time and on_end, 0 for none; state: the record of a new key, where string
-        views are in it, and which of these have bytes; time: the field of the event time and ticks to be added, None by the clock; moment: the keys,
-        then the time, which on_time and on_end get; explained: of a tuple, and of a moment, why a method failed on it; ttl: ticks after
-        which a key is forgotten, 0 for never, and whether since its first record.
+        A class with timers of keys. schemas: of the input, the output, and a moment, which on_time and on_end get: the keys, then the time.
+        methods: addresses of on_tuple, on_time and on_end, 0 for none; state: the record of a new key, where string views are in it, and
+        which of these have bytes; times: the field of the event time ('' by the clock) and ticks to be added, the ticks of a second, ticks
+        after which a key is forgotten (0: never), and whether since its first record; explained: of a tuple, and of a moment, why a method
+        failed on it.
         """
 
     @staticmethod
@@ -935,11 +935,10 @@ class Scheduler:
     The native scheduler of one PE. All methods may be called from any thread; those that wait release the GIL.
     """
 
-    def __init__(self, queue_records: int = 1024, queue_bytes: int = 67108864, run_records: int = 256, run_bytes: int = 16384, run_work: float = 0.0, max_threads: int = 256, deep_copy: bool = False, profile_period: float = 0.01, stuck_after: float = 1.0, cpus: Sequence[int] = []) -> None:
+    def __init__(self, queue_records: int = 1024, queue_bytes: int = 67108864, run_records: int = 256, run_bytes: int = 16384, run_work: float = 0.0, cpus: Sequence[int] = [], deep_copy: bool = False) -> None:
         """
         Sizes of the queues in front of operators, and of the runs that move; run_work: seconds of work that a run may be where
-        there are no queues (0: any); deep_copy is for benchmarks alone. profile_period: seconds between two looks of the
-        profiler (0: none); stuck_after: seconds in user code after which a thread is stuck; cpus: thread i runs on cpus[i % len(cpus)] alone.
+        there are no queues (0: any); cpus: thread i runs on cpus[i % len(cpus)] alone; deep_copy is for benchmarks alone.
         """
 
     def add(self, operator: Operator, model: str | None = None, skip: int = 0) -> int:

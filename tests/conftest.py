@@ -33,6 +33,8 @@ SESSION_VARIABLE = "RAYELASTIC_TEST_SESSION"
 LIMITS = (resource.RLIMIT_AS, resource.RLIMIT_DATA, resource.RLIMIT_NPROC, resource.RLIMIT_NOFILE)
 LEFT_BEHIND_WAIT = 20.0  # seconds; Ray's own processes need a moment to go after ray.shutdown()
 
+os.environ["RAYELASTIC_ASSERTIONS"] = "1"  # before anything imports rayelastic; processes that tests start inherit it
+
 # Property tests are seeded, and without a deadline, as the machine may be busy with other things.
 settings.register_profile("seeded", derandomize=True, deadline=None, max_examples=60)
 settings.load_profile("seeded")

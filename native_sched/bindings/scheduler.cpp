@@ -174,27 +174,22 @@ void bind_scheduler(nb::module_& module) {
       .def(
           "__init__",
           [](SchedulerObject* self, std::size_t queue_records, std::size_t queue_bytes, std::size_t run_records, std::size_t run_bytes,
-             double run_work, unsigned max_threads, bool deep_copy, double profile_period, double stuck_after, std::vector<int> cpus) {
+             double run_work, std::vector<int> cpus, bool deep_copy) {
             new (self) SchedulerObject(SchedulerOptions{.queue_records = queue_records,
                                                         .queue_bytes = queue_bytes,
                                                         .run_work = nanoseconds(run_work),
                                                         .run_records = run_records,
                                                         .run_bytes = run_bytes,
-                                                        .max_threads = max_threads,
-                                                        .profile_period = nanoseconds(profile_period),
-                                                        .stuck_after = nanoseconds(stuck_after),
+                                                        .profile_period = std::chrono::milliseconds(10),
                                                         .cpus = std::move(cpus),
                                                         .deep_copy = deep_copy,
                                                         .hooks = python_hooks()});
           },
           nb::arg("queue_records") = defaults.queue_records, nb::arg("queue_bytes") = defaults.queue_bytes,
           nb::arg("run_records") = defaults.run_records, nb::arg("run_bytes") = defaults.run_bytes, nb::arg("run_work") = 0.0,
-          nb::arg("max_threads") = defaults.max_threads, nb::arg("deep_copy") = false, nb::arg("profile_period") = 0.01,
-          nb::arg("stuck_after") = 1.0, nb::arg("cpus") = std::vector<int>(),
+          nb::arg("cpus") = std::vector<int>(), nb::arg("deep_copy") = false,
           "Sizes of the queues in front of operators, and of the runs that move; run_work: seconds of work that a run may be where\n"
-          "there are no queues (0: any); deep_copy is for benchmarks alone. profile_period: seconds between two looks of the\n"
-          "profiler (0: none); stuck_after: seconds in user code after which a thread is stuck; cpus: thread i runs on cpus[i % len(cpus)] "
-          "alone.")
+          "there are no queues (0: any); cpus: thread i runs on cpus[i % len(cpus)] alone; deep_copy is for benchmarks alone.")
       .def(
           "add", &SchedulerObject::add, nb::arg("operator"), nb::arg("model") = nb::none(), nb::arg("skip") = std::uint64_t{0},
           nb::sig("def add(self, operator: Operator, model: str | None = None, skip: int = 0) -> int"),

@@ -14,6 +14,8 @@
 #include <thread>
 #include <vector>
 
+#include "rayelastic/assert.hpp"
+
 namespace rayelastic::check {
 
 struct Failed : std::runtime_error {
@@ -109,5 +111,8 @@ inline int run_all(int argc, char** argv) {
     }                                                                                                   \
     if (!thrown) rayelastic::check::fail(__FILE__, __LINE__, #expression " doesn't throw " #Exception); \
   } while (false)
-#define REL_TEST_MAIN \
-  int main(int argc, char** argv) { return rayelastic::check::run_all(argc, argv); }
+#define REL_TEST_MAIN                              \
+  int main(int argc, char** argv) {                \
+    rayelastic::assertions::enabled = true;        \
+    return rayelastic::check::run_all(argc, argv); \
+  }

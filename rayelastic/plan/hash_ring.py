@@ -13,6 +13,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from rayelastic.errors.invariants import invariant
+
 __all__ = ["MAX_REPLICAS", "PARTITIONS", "HashRing", "Move", "key_ranges", "partition_of", "range_of"]
 
 PARTITIONS = 271  # Joker's released source; a prime
@@ -86,7 +88,9 @@ class HashRing:
         takers = [replica for replica, wanted in enumerate(over) for _ in range(-wanted)]
         for partition, taker in zip(given, takers, strict=True):
             owners[partition] = taker
-        return HashRing(tuple(owners))
+        ring = HashRing(tuple(owners))
+        invariant(ring.loads() == list(shares), "each replica has its share", shares)
+        return ring
 
     @property
     def replicas(self) -> int:
@@ -129,6 +133,8 @@ def _owners(replicas: int, partitions: int) -> tuple[int, ...]:
         if above[owner]:
             above[owner] -= 1
             owners[partition] = replicas - 1
+    loads = HashRing(tuple(owners)).loads()
+    invariant(len(loads) == replicas and max(loads) - min(loads) <= 1, "replicas have equal shares", loads)
     return tuple(owners)
 
 
@@ -147,7 +153,9 @@ def range_of(partition: int, partitions: int = PARTITIONS) -> tuple[int, int]:
     >>> range_of(0)[0], range_of(270)[1] == 2**64 - 1
     (0, True)
     """
-    return -(-partition * _HASHES // partitions), -(-(partition + 1) * _HASHES // partitions) - 1
+    low, high = -(-partition * _HASHES // partitions), -(-(partition + 1) * _HASHES // partitions) - 1
+    invariant(partition_of(low, partitions) == partition_of(high, partitions) == partition, "a range is a partition's")
+    return low, high
 
 
 def key_ranges(moved: Iterable[int], partitions: int = PARTITIONS) -> Iterator[tuple[int, int]]:

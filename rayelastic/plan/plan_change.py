@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from rayelastic.errors.invariants import invariant
 from rayelastic.plan.exec_plan import ExecPlan, Pipeline, PlanLink, RegionPlan
 from rayelastic.plan.hash_ring import HashRing, key_ranges
 from rayelastic.plan.plan_text import counted
@@ -197,6 +198,7 @@ def growth_steps(old: ExecPlan, new: ExecPlan) -> tuple[ExecPlan, ...]:
     most = max(growing, key=lambda planned: planned.replicas)
     pes = most.pipelines[0].pes[:2]
     first = old.with_replicas(most.region.name, 2, pes)
+    invariant(set(pes) <= new.pes.keys() and pes[0] in old.pes, "the first step starts one PE of the new plan", pes)
     nodes = {pe: node for pe, node in {**new.nodes, **old.nodes}.items() if pe in first.pes}
     return first.with_nodes(nodes), new
 
@@ -226,9 +228,11 @@ def predecessors(old: ExecPlan, new: ExecPlan, pe: str) -> dict[str, str]:
 
 def _region_change(before: RegionPlan, after: RegionPlan) -> RegionChange:
     few, many = sorted((before.replicas, after.replicas))
+    moved = tuple(_moved(before.ring, after.ring))
+    invariant(lambda: _after(before.ring, moved) == after.ring, "the moves lead from one ring to the other", moved)
     return RegionChange(
         before.region.name,
-        tuple(_moved(before.ring, after.ring)),
+        moved,
         started=tuple(range(few, many)) if after.replicas > before.replicas else (),
         stopped=tuple(range(few, many)) if after.replicas < before.replicas else (),
         cuts=tuple(cut for cut in after.cuts if cut not in before.cuts),
@@ -242,7 +246,13 @@ def _moved(before: HashRing, after: HashRing) -> Iterator[PartitionMoves]:
     for move in before.moves(after):
         by_ends.setdefault((move.source, move.target), []).append(move.partition)
     for (source, target), partitions in sorted(by_ends.items()):
+        invariant(source != target, "a partition that moves changes its replica", source)
         yield PartitionMoves(source, target, tuple(partitions))
+
+
+def _after(ring: HashRing, moved: tuple[PartitionMoves, ...]) -> HashRing:
+    targets = {partition: moves.target for moves in moved for partition in moves.partitions}
+    return HashRing(tuple(targets.get(partition, owner) for partition, owner in enumerate(ring.owners)))
 
 
 def _relocated(before: tuple[Pipeline, ...], after: tuple[Pipeline, ...], replicas: int) -> Iterator[Relocation]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from rayelastic.errors.invariants import invariant
 from rayelastic.graph.operators.channels import is_in_turn
 from rayelastic.graph.spec.operator_spec import OperatorSpec, StateKind
 from rayelastic.graph.spec.ports import IN, OUT, operator_of, port_of
@@ -210,6 +211,8 @@ def routing_of(plan: ExecPlan, pe: str, elastic: Collection[str]) -> PERouting:
                 gathers.append(GatherPlan(edge, tuple(routed_link(edge, o, pe) for o in others), True, in_turn=True))
             elif pe in others:
                 links_out.append(routed_link(edge, pe, first))
+    edges = [gather.edge for gather in gathers]
+    invariant(len(set(edges)) == len(edges), "an edge has one gather in a PE", pe)
     taps = {
         planned.region.name: planned.region.operators[-1]
         for planned in plan.regions
@@ -224,6 +227,9 @@ def _router(edge: Edge, pe: str, region: RegionPlan, taking: tuple[str, ...]) ->
     entry = port_of(edge.end, IN)
     keys, in_turn = region.region.keys_at(entry), region.region.is_in_turn_at(entry)
     everywhere = not in_turn and not keys  # the port of the rules
+    reached = links.keys() if local is None else links.keys() | {local}
+    invariant(reached == set(range(region.replicas)), "a router reaches each replica by one way", edge.name, reached)
+    invariant(set(region.ring.owners) <= reached, "each partition has a replica that the router reaches", edge.name)
     return RouterPlan(edge, region.region.name, keys, region.ring.owners, local, links, in_turn, everywhere)
 
 

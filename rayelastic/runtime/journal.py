@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rayelastic.errors import ErrorCode, JobExistsError
+from rayelastic.errors.invariants import invariant
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.plan_change import PlanChange, plan_change
 
@@ -40,6 +41,11 @@ class OpenChange:
     batch: int
     moved: int = 0
     undoing: int | None = None
+
+    def __post_init__(self) -> None:
+        moves = [-(-len(moves.partitions) // self.batch) for part in self.change.regions for moves in part.moved]
+        invariant(0 <= self.moved <= sum(moves), "no more batches have moved than there are", self.moved)
+        invariant(0 <= (self.undoing or 0) <= self.moved, "what hasn't moved isn't moved back", self.undoing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,6 +258,8 @@ class ChangeJournal:
             Those that aren't kept any more. They include those for which this raised, which may have been recorded
             nevertheless, and so had to stay.
         """
+        invariant(all(one.checkpoint < at.checkpoint for one in self.checkpoints), "ids of checkpoints grow", at)
+        invariant(keep > 0, "the last checkpoint is kept", keep)
         all_of_them = (*self.checkpoints, at)
         try:
             self._write({"kind": "checkpoint", **self._all(plan, all_of_them[-keep:])}, alone=True)

@@ -14,8 +14,6 @@ namespace rayelastic::python {
 
 namespace {
 
-std::chrono::milliseconds milliseconds_of(double seconds) { return std::chrono::milliseconds(std::llround(seconds * 1000)); }
-
 nb::dict counters(const LinkObject& self) {
   const LinkCounters totals = self.link->counters();
   nb::dict result, refused;
@@ -54,25 +52,21 @@ void bind_link(nb::module_& module) {
                          "One stream between two PEs over a connected, authenticated socket; see Operator.link_out and link_in.")
       .def(
           "__init__",
-          [](LinkObject* self, int fd, std::string name, std::string peer, std::size_t frame_bytes, std::size_t max_frame_bytes,
-             std::size_t most_text, std::size_t window_bytes, double heartbeat, double silence, bool checksum, const TlsObject* tls) {
+          [](LinkObject* self, int fd, std::string name, std::string peer, std::size_t frame_bytes, std::size_t window_bytes,
+             std::size_t most_text, double silence, const TlsObject* tls) {
             LinkOptions options{.name = std::move(name),
                                 .peer = std::move(peer),
                                 .frame_bytes = frame_bytes,
-                                .max_frame_bytes = max_frame_bytes,
                                 .most_text = most_text,
                                 .window_bytes = window_bytes,
-                                .heartbeat = milliseconds_of(heartbeat),
-                                .silence = milliseconds_of(silence),
-                                .checksum = checksum};
+                                .silence = std::chrono::milliseconds(std::llround(silence * 1000))};
             new (self) LinkObject{Link::over(fd, std::move(options), tls != nullptr ? tls->tls : nullptr)};
           },
           nb::arg("fd"), nb::arg("name"), nb::arg("peer"), nb::arg("frame_bytes") = defaults.frame_bytes,
-          nb::arg("max_frame_bytes") = defaults.max_frame_bytes, nb::arg("most_text") = defaults.most_text,
-          nb::arg("window_bytes") = defaults.window_bytes, nb::arg("heartbeat") = static_cast<double>(defaults.heartbeat.count()) / 1000,
-          nb::arg("silence") = static_cast<double>(defaults.silence.count()) / 1000, nb::arg("checksum") = defaults.checksum,
-          nb::arg("tls").none() = nb::none(),
-          "Owns the descriptor from now on: give socket.detach(). Times in seconds, sizes in bytes. tls: over it, its handshake has ended.")
+          nb::arg("window_bytes") = defaults.window_bytes, nb::arg("most_text") = defaults.most_text,
+          nb::arg("silence") = static_cast<double>(defaults.silence.count()) / 1000, nb::arg("tls").none() = nb::none(),
+          "Takes ownership of the descriptor: pass socket.detach(). silence in seconds, sizes in bytes; tls: its handshake over the socket "
+          "has ended.")
       .def(
           "interrupt", [](LinkObject& self) { self.link->interrupt(); }, nb::call_guard<nb::gil_scoped_release>(),
           "Unblocks who waits in the link and closes it.")

@@ -7,8 +7,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <atomic>
-#include <cstring>
-#include <new>
+#include <optional>
 #include <stdexcept>
 
 #include "operators/aggregates/named.hpp"
@@ -46,50 +45,33 @@ std::vector<std::shared_ptr<const Schema>> schemas_of(const std::vector<SchemaOb
   return schemas;
 }
 
-using Demands = std::vector<std::pair<std::string, std::int64_t>>;
+// An input port of a Python function: its schema and tuple type, its keys, what it demands ('exact' or 'at least', and how many records), and
+// the event time of its keys.
+using InputPort = std::tuple<SchemaObject, nb::object, std::vector<std::string>, std::optional<std::pair<std::string, std::int64_t>>,
+                             std::optional<PythonPorts::Time>>;
 
-std::vector<Demand> demands_of(const std::string& name, const Demands& described) {
-  std::vector<Demand> demands;
-  for (const auto& [kind, count] : described) {
-    if (kind != "exact" && kind != "at least")
-      throw std::invalid_argument("operator '" + name + "': a port demands '" + kind + "', not 'exact' or 'at least'");
-    demands.push_back({.count = count, .kind = kind == "exact" ? Demand::Kind::Exact : Demand::Kind::AtLeast});
-  }
-  return demands;
+Demand demand_of(const std::string& name, const std::pair<std::string, std::int64_t>& described) {
+  const auto& [kind, count] = described;
+  if (kind != "exact" && kind != "at least")
+    throw std::invalid_argument("operator '" + name + "': a port demands '" + kind + "', not 'exact' or 'at least'");
+  return {.count = count, .kind = kind == "exact" ? Demand::Kind::Exact : Demand::Kind::AtLeast};
 }
 
-// The state of a compiled operator without keys: a record of its own, and what keeps the machine code loaded.
-struct CompiledState {
-  ObjectRef owner;
-  std::shared_ptr<void> record;
-};
-
-std::shared_ptr<void> make_record(const nb::bytes& initial) {
-  constexpr std::align_val_t kAlignment{64};
-  std::shared_ptr<void> record(::operator new(initial.size() + 1, kAlignment), [](void* memory) { ::operator delete(memory, kAlignment); });
-  std::memcpy(record.get(), initial.data(), initial.size());
-  return record;
-}
-
-OperatorObject compiled(std::string name, std::uintptr_t address, std::uint32_t flags, const std::vector<SchemaObject>& inputs,
-                        const std::vector<SchemaObject>& outputs, const KeyedStateObject* keyed, std::optional<nb::bytes> state,
-                        nb::object owner, const Demands& demands) {
+OperatorObject compiled(std::string name, std::uintptr_t address, std::uint32_t flags, const SchemaObject& input,
+                        const SchemaObject& output, const KeyedStateObject* keyed, nb::object owner) {
   if (address == 0) throw std::invalid_argument("operator '" + name + "': address is 0");
   if (keyed != nullptr && keyed->records == nullptr)
     throw std::invalid_argument("operator '" + name + "': the state of a compiled function is made by KeyedState(...)");
   if ((keyed != nullptr) != ((flags & REL_KEYED) != 0))
     throw std::invalid_argument("operator '" + name + "': keyed= and REL_KEYED go together");
-  auto kept = std::make_shared<CompiledState>();
-  kept->owner = ObjectRef::share(owner.ptr());
-  if (state.has_value()) kept->record = make_record(*state);
   constexpr std::uint32_t kPlain = REL_ONE_TO_ONE | REL_FILTER | REL_IN_PLACE;
+  const auto kept = std::make_shared<ObjectRef>(ObjectRef::share(owner.ptr()));
   Function function{.process = reinterpret_cast<rel_process>(address),
-                    .state = std::shared_ptr<void>(kept, kept->record.get()),  // owns both, hands out the record
+                    .state = std::shared_ptr<void>(kept, nullptr),  // keeps the machine code loaded
                     .keyed = keyed != nullptr ? keyed->records : nullptr,
-                    .demands = demands_of(name, demands)};
-  function.reentrant = !state.has_value() && keyed == nullptr && (flags & ~kPlain) == 0 && inputs.size() == 1 && outputs.size() == 1 &&
-                       function.demands.empty();
-  return {.op = std::make_shared<FunctionOperator>(std::move(name), schemas_of(inputs), schemas_of(outputs), flags, std::move(function))};
+                    .reentrant = keyed == nullptr && (flags & ~kPlain) == 0};
+  return {
+      .op = std::make_shared<FunctionOperator>(std::move(name), Schemas{input.schema}, Schemas{output.schema}, flags, std::move(function))};
 }
 
 View view_named(const std::string& name, const std::string& view) {
@@ -118,30 +100,30 @@ OperatorObject python(std::string name, nb::object function, const SchemaObject*
   return result;
 }
 
-OperatorObject python_ports(std::string name, nb::object function, const std::vector<SchemaObject>& inputs,
-                            const std::vector<SchemaObject>& outputs, const std::vector<nb::object>& tuple_types, const std::string& view,
-                            std::uint32_t flags, const Demands& demands, const KeyedStateObject* keyed,
-                            std::vector<std::vector<std::string>> keys, bool letters, bool poked,
-                            const std::optional<std::tuple<nb::object, nb::object>>& own, std::vector<PythonPorts::Time> times) {
-  if (keyed != nullptr && keyed->objects == nullptr) {
-    throw std::invalid_argument("operator '" + name + "': keyed state of a Python function is made by KeyedState.objects");
-  }
+OperatorObject python_ports(std::string name, nb::object function, const std::vector<InputPort>& inputs,
+                            const std::vector<SchemaObject>& outputs, const std::string& view, std::uint32_t flags, nb::object state,
+                            bool letters) {
   PythonPorts described{.name = name,
                         .function = function.ptr(),
-                        .inputs = schemas_of(inputs),
                         .outputs = schemas_of(outputs),
-                        .input_types = {},
                         .view = view_named(name, view),
                         .flags = flags,
-                        .poked = poked,
-                        .demands = demands_of(name, demands),
-                        .states = keyed != nullptr ? keyed->objects : nullptr,
-                        .keys = std::move(keys),
-                        .times = std::move(times),
-                        .own = nullptr,
                         .letters = letters};
-  if (own.has_value()) described.own = std::make_shared<ClassState>(std::get<0>(*own).ptr(), std::get<1>(*own).ptr());
-  for (const nb::object& type : tuple_types) described.input_types.push_back(type.ptr());
+  for (const auto& [schema, type, keys, demand, time] : inputs) {
+    described.inputs.push_back(schema.schema);
+    described.input_types.push_back(type.ptr());
+    described.keys.push_back(keys);
+    if (demand.has_value()) described.demands.push_back(demand_of(name, *demand));
+    if (time.has_value()) described.times.push_back(*time);
+  }
+  const KeyedStateObject* keyed = nullptr;
+  if (nb::try_cast(state, keyed) && keyed != nullptr) {
+    if (keyed->objects == nullptr)
+      throw std::invalid_argument("operator '" + name + "': keyed state of a Python function is made by KeyedState.objects");
+    described.states = keyed->objects;
+  } else if (!state.is_none()) {
+    described.own = std::make_shared<ClassState>(nb::object(state[0]).ptr(), nb::object(state[1]).ptr());
+  }
   OperatorObject result;
   result.failure = std::make_shared<PythonFailure>(name);
   result.op = make_python_ports(described, result.failure);
@@ -195,37 +177,28 @@ void bind_operator(nb::module_& module) {
   nb::class_<OperatorObject>(module, "Operator",
                              "One operator, ready to be added to a scheduler. ValueError names the operator when something doesn't fit.")
       .def_static(
-          "compiled", compiled, nb::arg("name"), nb::arg("address"), nb::arg("flags"), nb::arg("inputs"), nb::arg("outputs"),
-          nb::arg("keyed").none() = nb::none(), nb::arg("state") = nb::none(), nb::arg("owner") = nb::none(),
-          nb::arg("demands") = Demands(),
-          nb::sig("def compiled(name: str, address: int, flags: int, inputs: collections.abc.Sequence[Schema], outputs: "
-                  "collections.abc.Sequence[Schema], keyed: KeyedState | None = None, state: bytes | None = None, owner: object = None, "
-                  "demands: collections.abc.Sequence[tuple[str, int]] = ()) -> Operator"),
-          "A rel_process at an address (abi.h). state: initial bytes of its own record, without keys; owner: kept alive with it.\n"
-          "demands: ('exact' or 'at least', count) for each input port of a conjunctive operator.")
+          "compiled", compiled, nb::arg("name"), nb::arg("address"), nb::arg("flags"), nb::arg("input"), nb::arg("output"),
+          nb::arg("keyed").none() = nb::none(), nb::arg("owner") = nb::none(),
+          nb::sig("def compiled(name: str, address: int, flags: int, input: Schema, output: Schema, keyed: KeyedState | None = None, "
+                  "owner: object = None) -> Operator"),
+          "A rel_process at an address (abi.h). owner: kept alive with it.")
       .def_static(
           "python_ports", python_ports, nb::arg("name"), nb::arg("function"), nb::arg("inputs"), nb::arg("outputs"),
-          nb::arg("tuple_types") = std::vector<nb::object>(), nb::arg("view") = "tuples", nb::arg("flags") = 0,
-          nb::arg("demands") = Demands(), nb::arg("keyed").none() = nb::none(), nb::arg("keys") = std::vector<std::vector<std::string>>(),
-          nb::arg("letters") = false, nb::arg("poked") = false, nb::arg("own") = nb::none(),
-          nb::arg("times") = std::vector<PythonPorts::Time>(),
-          nb::sig(
-              "def python_ports(name: str, function: collections.abc.Callable[..., typing.Any], inputs: "
-              "collections.abc.Sequence[Schema], "
-              "outputs: collections.abc.Sequence[Schema], tuple_types: collections.abc.Sequence[type] = (), view: str = 'tuples', flags: "
-              "int = 0, demands: collections.abc.Sequence[tuple[str, int]] = (), keyed: KeyedState | None = None, "
-              "keys: collections.abc.Sequence[collections.abc.Sequence[str]] = (), letters: bool = False, poked: bool = False, "
-              "own: tuple[collections.abc.Callable[[], bytes], collections.abc.Callable[[bytes], object]] | None = None, "
-              "times: collections.abc.Sequence[tuple[str, int]] = ()) -> Operator"),
+          nb::arg("view") = "tuples", nb::arg("flags") = 0, nb::arg("state") = nb::none(), nb::arg("letters") = false,
+          nb::sig("def python_ports(name: str, function: collections.abc.Callable[..., typing.Any], inputs: "
+                  "collections.abc.Sequence[tuple[Schema, type | None, collections.abc.Sequence[str], tuple[str, int] | None, "
+                  "tuple[str, int] | None]], outputs: collections.abc.Sequence[Schema], view: str = 'tuples', flags: int = 0, state: "
+                  "KeyedState | tuple[collections.abc.Callable[[], bytes], collections.abc.Callable[[bytes], object]] | None = None, "
+                  "letters: bool = False) -> Operator"),
           "A Python function of runs of several ports, under the Python token; it returns None, or a result (as of `python`) or None for "
           "each output port.\n\n"
-          "Without demands: function(port, run[, list of states]). With demands, ('exact' or 'at least', count) for each input port: "
-          "function(firings, [run of each port]),\n"
-          "with firings = 0 for what is left when a port has ended. With ON_FINISH: function(-1, None) at the end; with ON_WATERMARK: "
-          "function(-2, watermark)\nwhen that has advanced; poked: function(-3, None) by Scheduler.poke. keys: the key fields of "
-          "further input ports. letters: the last output port has the fields of the input and two texts; its result is a list of (number "
-          "of the tuple in its run, error). own: gives what its object keeps, and takes it before the start. "
-          "times: event time and shift of further input ports, where keys live by it.")
+          "An input port: its schema, tuple type, key fields, demand ('exact' or 'at least', and a count), and the event time and shift "
+          "by which\nthe keys of a further port live. Without demands: function(port, run[, list of states]). With demands: "
+          "function(firings, [run of each\nport]), with firings = 0 for what is left when a port has ended. With ON_FINISH: "
+          "function(-1, None) at the end; with ON_WATERMARK:\nfunction(-2, watermark) when that has advanced; with ON_COMMAND: "
+          "function(-3, None) by Scheduler.poke. state: that of keys, or what\nsaves the state of its object and what restores it before "
+          "the start. letters: the last output port has the fields of the input and two\ntexts; its result is a list of (number of the "
+          "tuple in its run, error).")
       .def_static(
           "python", python, nb::arg("name"), nb::arg("function"), nb::arg("input").none(), nb::arg("output").none(),
           nb::arg("tuple_type") = nb::none(), nb::arg("view") = "tuples", nb::arg("flags") = 0, nb::arg("keyed").none() = nb::none(),

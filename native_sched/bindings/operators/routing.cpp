@@ -53,23 +53,19 @@ void bind_routing(nb::module_& module) {
       .def(
           "__init__",
           [](Router* self, std::string name, const SchemaObject& schema, std::vector<std::string> keys, std::vector<std::uint16_t> owners,
-             std::vector<std::uint16_t> locals, std::size_t hold_bytes, bool in_turn, bool everywhere, std::int64_t end_mark) {
+             std::vector<std::uint16_t> locals, bool in_turn, bool everywhere, std::int64_t end_mark) {
             new (self) Router(schema.schema, RouterOptions{.name = std::move(name),
                                                            .keys = std::move(keys),
                                                            .owners = std::move(owners),
                                                            .locals = std::move(locals),
-                                                           .hold_bytes = hold_bytes,
                                                            .in_turn = in_turn,
                                                            .everywhere = everywhere,
                                                            .end_mark = end_mark});
           },
-          nb::arg("name"), nb::arg("schema"), nb::arg("keys"), nb::arg("owners"), nb::arg("locals"),
-          nb::arg("hold_bytes") = RouterOptions().hold_bytes, nb::arg("in_turn") = false, nb::arg("everywhere") = false,
-          nb::arg("end_mark") = 0,
-          "owners: the target of each partition; locals: targets behind output ports 0, 1, ...; hold_bytes: of records that may wait; "
-          "in_turn: deal\nrecords out in turns, whatever their keys; everywhere: each record to all targets; end_mark: behind the last "
-          "record to a "
-          "local one (0: none).")
+          nb::arg("name"), nb::arg("schema"), nb::arg("keys"), nb::arg("owners"), nb::arg("locals"), nb::arg("in_turn") = false,
+          nb::arg("everywhere") = false, nb::arg("end_mark") = 0,
+          "owners: the target of each partition; locals: targets behind output ports 0, 1, ...; in_turn: deal records out in turns, "
+          "whatever\ntheir keys; everywhere: each record to all targets; end_mark: behind the last record to a local one (0: none).")
       .def("hold", &Router::hold, nb::arg("partitions"), nb::arg("owner"), nb::arg("mark"), nb::arg("epoch"),
            "From now on their records wait; a Flush mark follows the last one that went to their owner.")
       .def("route", &Router::route, nb::arg("partitions"), nb::arg("target"), nb::arg("epoch"),

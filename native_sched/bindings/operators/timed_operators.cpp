@@ -21,6 +21,13 @@ namespace rayelastic::python {
 
 namespace {
 
+// Seconds, and ticks of the event time in a second; 0 ticks: without the clock.
+using ClockTime = std::pair<double, double>;
+
+std::chrono::nanoseconds nanoseconds_of(double seconds) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(seconds));
+}
+
 constexpr const char* kCross = "cross";
 
 JoinKind join_named(const std::string& operator_name, const std::string& kind) {
@@ -75,19 +82,17 @@ void bind_timed_operators() {
   nb::borrow<nb::class_<OperatorObject>>(nb::type<OperatorObject>())
       .def_static(
           "event_time",
-          [](std::string name, const SchemaObject& schema, const std::string& field, std::int64_t lateness, double idle_after,
-             double ticks_per_second, bool splits, double ahead, double clock_ticks) {
-            const auto after = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(idle_after));
-            const auto most = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(ahead));
-            return OperatorObject{.op = make_event_time(std::move(name), schema.schema, field, lateness, {after, ticks_per_second}, splits,
-                                                        {most, clock_ticks})};
+          [](std::string name, const SchemaObject& schema, const std::string& field, std::int64_t lateness, const ClockTime& idle,
+             const ClockTime& ahead, bool splits) {
+            return OperatorObject{.op = make_event_time(std::move(name), schema.schema, field, lateness,
+                                                        {nanoseconds_of(idle.first), idle.second}, splits,
+                                                        {nanoseconds_of(ahead.first), ahead.second})};
           },
-          nb::arg("name"), nb::arg("schema"), nb::arg("field"), nb::arg("lateness"), nb::arg("idle_after") = 0.0,
-          nb::arg("ticks_per_second") = 0.0, nb::arg("splits") = false, nb::arg("ahead") = 0.0, nb::arg("clock_ticks") = 0.0,
-          "Passes records on, and says by watermarks up to which event time they have come; ticks. Without a record for idle_after seconds "
-          "(0: never)\nit is idle, or goes on with the clock where there are ticks_per_second; poke it now and then.\n"
-          "splits: each split of the stream has a watermark of its own. clock_ticks: a second's; above 0: records more than ahead seconds "
-          "ahead\nof the clock go by output port 1.")
+          nb::arg("name"), nb::arg("schema"), nb::arg("field"), nb::arg("lateness"), nb::arg("idle"), nb::arg("ahead"), nb::arg("splits"),
+          "Emits watermarks for the event time in a field; lateness in ticks. idle and ahead: seconds, and the ticks of a second. After "
+          "the seconds\nof idle without a record (0: never) it is idle or, with ticks, continues by the clock; poke it now and then. "
+          "With the ticks of ahead,\nrecords that are further ahead of the clock go to output port 1. splits: each split of the stream "
+          "has a watermark of its own.")
       .def_static(
           "union",
           [](std::string name, const SchemaObject& schema, const std::vector<bool>& tells) {

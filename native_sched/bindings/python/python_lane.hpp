@@ -41,21 +41,20 @@ struct PythonFunction {
 //   disjunctive: function(port, run[, list of states]); conjunctive: function(firings, list of a run for each port);
 //   with REL_ON_FINISH, at the end of the input: function(-1, None);
 //   with REL_ON_WATERMARK, when its watermark has advanced: function(-2, watermark);
-//   poked (Scheduler::poke), without the token: function(-3, None).
+//   with REL_ON_COMMAND, by Scheduler::poke, without the token: function(-3, None).
 struct PythonPorts {
   std::string name;
   PyObject* function = nullptr;  // borrowed
   std::vector<std::shared_ptr<const Schema>> inputs;
   std::vector<std::shared_ptr<const Schema>> outputs;
-  std::vector<PyObject*> input_types;  // borrowed; one for each input port, or none at all
+  std::vector<PyObject*> input_types;  // borrowed; one for each input port
   View view = View::Tuples;
-  std::uint32_t flags = 0;  // REL_ON_FINISH, REL_ON_WATERMARK
-  bool poked = false;       // takes commands
+  std::uint32_t flags = 0;  // REL_ON_FINISH, REL_ON_WATERMARK, REL_ON_COMMAND
   std::vector<Demand> demands;
   std::shared_ptr<ObjectStates> states;        // null: no keyed state; it has the keys of the first port
-  std::vector<std::vector<std::string>> keys;  // of further input ports, where there are states
+  std::vector<std::vector<std::string>> keys;  // of each input port
   using Time = std::pair<std::string, std::int64_t>;
-  std::vector<Time> times = {};       // of these: field and shift of the event time, where keys live by it
+  std::vector<Time> times = {};       // of further input ports: field and shift of the event time, where keys live by it
   std::shared_ptr<KeylessState> own;  // what its object keeps; null: nothing, or by key
   bool letters = false;               // the last output port takes dead letters: (number of the input, error) pairs
 };

@@ -1,4 +1,5 @@
 // Python functions over runs of several ports. See python_lane.hpp; the same rules for the token.
+#include <algorithm>
 #include <stdexcept>
 #include <tuple>
 #include <vector>
@@ -32,7 +33,6 @@ struct PortLane final : Operator {
   std::int64_t on_watermark(std::int64_t watermark, std::byte* out, std::int64_t capacity, rel_context* context) override;
   std::int64_t finish(std::byte* out, std::int64_t capacity, rel_context* context) override;
   void on_command(rel_context* context) override;
-  [[nodiscard]] bool takes_commands() const override { return poked; }
   [[nodiscard]] StateTable* state() override { return table.get(); }
   [[nodiscard]] Stages* stages() override { return waiting.get(); }
   [[nodiscard]] const std::vector<Demand>& demands() const override { return wanted; }
@@ -52,7 +52,6 @@ struct PortLane final : Operator {
   const std::shared_ptr<PythonFailure> failure;
   const std::vector<Demand> wanted;
   const CalledFor calls;
-  const bool poked;
   std::shared_ptr<Stages> waiting;    // with demands
   std::shared_ptr<StateTable> table;  // of all that it keeps
   std::vector<void*> slots;
@@ -251,17 +250,16 @@ PortLane::PortLane(const PythonPorts& described, std::shared_ptr<PythonFailure> 
       failure(std::move(where)),
       wanted(described.demands),
       calls(described.view == View::Tuples ? CalledFor::Record : CalledFor::Run),
-      poked(described.poked),
       table(described.states) {
   for (std::size_t port = 0; port < described.inputs.size(); ++port) {
-    PyObject* type = described.input_types.empty() || described.input_types[port] == Py_None ? nullptr : described.input_types[port];
+    PyObject* type = described.input_types[port] == Py_None ? nullptr : described.input_types[port];
     // The array view knows the texts that it passed to the function, which may pass them on.
     const bool shared = described.view == View::Numpy && described.inputs.size() == 1 && !described.outputs.empty();
     in_views.push_back(view_of(described, described.inputs[port], shared ? described.outputs.front() : nullptr, type));
     if (shared) out_views.push_back(in_views.back());
     if (port == 0 || states == nullptr) continue;
     const auto [time, shift] = by_time ? described.times[port - 1] : PythonPorts::Time();
-    further.emplace_back(described.inputs[port], described.keys[port - 1], time, shift);
+    further.emplace_back(described.inputs[port], described.keys[port], time, shift);
   }
   const std::size_t results = described.outputs.size() - (described.letters ? 1 : 0);
   for (std::size_t port = 0; port < results; ++port) {
@@ -281,18 +279,16 @@ std::shared_ptr<Operator> make_python_ports(const PythonPorts& function, std::sh
   const auto refuse = [&](const char* why) { throw std::invalid_argument("operator '" + function.name + "': " + why); };
   if (PyCallable_Check(function.function) == 0) refuse("function must be callable");
   if (function.inputs.empty()) refuse("needs an input port");
-  if (!function.input_types.empty() && function.input_types.size() != function.inputs.size())
-    refuse("needs a tuple type for each input port");
-  if ((function.flags & ~static_cast<std::uint32_t>(REL_ON_FINISH | REL_ON_WATERMARK)) != 0)
-    refuse("takes no flags but ON_FINISH and ON_WATERMARK");
-  if ((function.poked || (function.flags & REL_ON_WATERMARK) != 0) && (!function.demands.empty() || function.outputs.empty()))
+  if ((function.flags & ~static_cast<std::uint32_t>(REL_ON_FINISH | REL_ON_WATERMARK | REL_ON_COMMAND)) != 0)
+    refuse("takes no flags but ON_FINISH, ON_WATERMARK and ON_COMMAND");
+  if ((function.flags & (REL_ON_WATERMARK | REL_ON_COMMAND)) != 0 && (!function.demands.empty() || function.outputs.empty()))
     refuse("reads times: it needs an output port, and no demands");
   if (function.states != nullptr && (!function.demands.empty() || function.view != View::Tuples))
     refuse("keyed state needs view='tuples' and no demands");
-  if (function.own != nullptr && function.states != nullptr) refuse("keeps either state of keys or state of its own");
   if (function.letters && (function.inputs.size() != 1 || function.outputs.size() < 2 || !function.demands.empty()))
     refuse("has dead letters: it needs a single input port without demand, and another output port");
-  if (function.states != nullptr && function.keys.size() + 1 != function.inputs.size())
+  const auto keyless = [](const auto& keys) { return keys.empty(); };
+  if (function.states != nullptr && std::any_of(function.keys.begin() + 1, function.keys.end(), keyless))
     refuse("needs the key fields of each further input port");
   const bool by_time = function.states != nullptr && function.states->table().is_mortal() && !function.states->table().ages();
   if (function.times.size() != (by_time ? function.inputs.size() - 1 : 0))

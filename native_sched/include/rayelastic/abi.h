@@ -53,7 +53,8 @@ enum rel_flags {
   REL_ON_FINISH = 1u << 7,    /* wants the call with n = 0 at the end of its input */
   REL_ON_WATERMARK = 1u << 8, /* wants a call with n = 0 when its watermark has advanced, and passes watermarks on itself */
   REL_BESIDE_TOKEN = 1u << 9, /* only to be called in Python, and beside its token: it may wait for things */
-  REL_ON_PORT_END = 1u << 10  /* wants a call with n = 0 when an input port has ended and others go on */
+  REL_ON_PORT_END = 1u << 10, /* wants a call with n = 0 when an input port has ended and others go on */
+  REL_ON_COMMAND = 1u << 11   /* takes commands: may be poked */
 };
 
 /* Engine services; named symbols, callable from C++, from compiled Python and from bindings alike. */

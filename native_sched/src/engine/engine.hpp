@@ -12,6 +12,7 @@
 #include <functional>
 
 #include "engine/engine_thread.hpp"
+#include "rayelastic/assert.hpp"
 #include "rayelastic/engine/scheduler.hpp"
 #include "rayelastic/engine/token.hpp"
 #include "rayelastic/queue/free_ports.hpp"
@@ -94,6 +95,7 @@ class Engine {
 
   void switched(ThreadingModel from, ThreadingModel to) noexcept {
     if (from == ThreadingModel::Manual) queues.fetch_add(1, std::memory_order_relaxed);
+    RE_ASSERT(to != ThreadingModel::Manual || queues.load(std::memory_order_relaxed) > 0);
     if (to == ThreadingModel::Manual) queues.fetch_sub(1, std::memory_order_relaxed);
     switches.fetch_add(1, std::memory_order_relaxed);
   }

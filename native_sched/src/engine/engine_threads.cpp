@@ -5,6 +5,8 @@
 #include <system_error>
 #include <utility>
 
+#include "rayelastic/assert.hpp"
+
 namespace rayelastic {
 
 namespace {
@@ -35,6 +37,7 @@ void EngineThreads::adjust() {
       worker.suspend();
     }
   }
+  RE_CHECK(able <= wanted_);
   for (; able < wanted_; ++able) workers_.emplace_back(engine_, workers_.size());
 }
 
@@ -43,10 +46,12 @@ void EngineThreads::start_dedicated(Port& port) {
   if (std::ranges::find(dedicated_, &port) != dedicated_.end()) return;
   operator_threads_.emplace_back(engine_, port);
   dedicated_.push_back(&port);
+  RE_CHECK(dedicated_.size() <= operator_threads_.size());
 }
 
 void EngineThreads::start_source(OperatorContext& source) {
   const Lock guard(mutex_);
+  RE_CHECK(source.op().has_any(REL_SOURCE));
   operator_threads_.emplace_back(engine_, source);
 }
 
@@ -130,6 +135,7 @@ bool EngineThreads::has(unsigned count) const {
 
 void EngineThreads::tell(InForce& answer) const {
   const Lock guard(mutex_);
+  RE_CHECK(wanted_ > 0 && able() <= workers_.size());
   answer.thread_count = able();
   for (const Worker& worker : workers_) {
     answer.stuck += worker.is_stuck() ? 1 : 0;
@@ -140,6 +146,7 @@ void EngineThreads::tell(InForce& answer) const {
 void EngineThreads::tell(Sample& sample) const {
   const Lock guard(mutex_);
   const Profile& profile = profiler_.profile();
+  RE_CHECK(profile.operator_cpu.size() == sample.operators.size());
   for (std::size_t id = 0; id < sample.operators.size(); ++id) {
     sample.operators[id].cpu_ns = profile.operator_cpu[id];
     sample.operators[id].time_ns = profile.operator_time[id];

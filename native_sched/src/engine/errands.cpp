@@ -4,6 +4,7 @@
 
 #include "engine/context/port.hpp"
 #include "engine/worker.hpp"
+#include "rayelastic/assert.hpp"
 
 namespace rayelastic {
 
@@ -20,6 +21,7 @@ void Errands::run() {
   while (true) {
     changed_.wait(lock, [this]() REL_HELD(mutex_) { return !ports_.empty() || engine_.is_stopping(); });
     if (engine_.is_stopping()) return;
+    RE_CHECK(ports_.front() != nullptr);
     Port& port = *ports_.front();
     ports_.pop_front();
     lock.unlock();

@@ -15,6 +15,7 @@
 #include "engine/errands.hpp"
 #include "engine/graph/graph.hpp"
 #include "engine/graph/wiring.hpp"
+#include "rayelastic/assert.hpp"
 #include "rayelastic/mutex.hpp"
 #include "rayelastic/state/keyed_state.hpp"
 
@@ -39,12 +40,14 @@ class Scheduler::State {
     if (started_) throw std::logic_error("operators can't be added to a scheduler that has started");
     operators_.push_back(std::move(op));
     placements_.push_back(std::move(placement));
+    RE_CHECK(operators_.size() == placements_.size());
     return operators_.size() - 1;
   }
 
   void connect(const Edge& edge) {
     if (started_) throw std::logic_error("operators of a scheduler that has started can't be connected");
     check_edge(operators_, edge);
+    RE_CHECK(edge.from < operators_.size() && edge.to < operators_.size());
     edges_.push_back(edge);
   }
 
@@ -134,6 +137,7 @@ class Scheduler::State {
         each.state_bytes = state->bytes();
       }
     }
+    RE_CHECK(sample.operators.size() == operators_.size());
     threads_->tell(sample);
     return sample;
   }
@@ -157,6 +161,7 @@ class Scheduler::State {
   void poke(OperatorId id) {
     if (id >= operators_.size() || !operators_[id]->takes_commands())
       throw std::invalid_argument("operator " + std::to_string(id) + " takes no commands");
+    RE_CHECK(!started_ || !graph_->ports()[id].empty());
     if (started_) errands_->add(*graph_->ports()[id].front());
   }
 
@@ -240,6 +245,7 @@ class Scheduler::State {
     halt();
     const Lock apply_guard(apply_mutex_);
     join();
+    RE_ASSERT(is_over());
   }
 
  private:
@@ -271,12 +277,14 @@ class Scheduler::State {
             .message = "has more than loop_bytes on its feedback edge: the loop makes records faster than it ends them; end more of "
                        "them each round, or raise loop_bytes"});
     });
+    RE_CHECK(graph_->contexts().size() == operators_.size());
     safe_points_ = std::make_unique<SafePoints>(graph_->contexts(), graph_->ports(), edges_, graph_->order());
     epochs_ = std::make_unique<Epochs>(graph_->contexts(), *engine_);
     for (const OperatorId id : stops_) graph_->contexts()[id]->barrier_hold().enable();
     for (const Beginning& one : beginnings_) graph_->begin_after(one);
     const Lock guard(over_mutex_);
     for (const auto& context : graph_->contexts()) terminals_left_ += context->is_terminal() ? 1 : 0;
+    RE_CHECK(terminals_left_ > 0 || operators_.empty());
     if (terminals_left_ == 0) over_ = true;  // no operators at all
   }
 
@@ -308,6 +316,7 @@ class Scheduler::State {
 
   void count_final() {
     const Lock guard(over_mutex_);
+    RE_CHECK(terminals_left_ > 0);
     if (--terminals_left_ > 0) return;
     over_ = true;
     changed_.notify_all();

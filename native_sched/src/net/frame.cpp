@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstring>
 
+#include "rayelastic/assert.hpp"
 #include "rayelastic/net/frame_checksum.hpp"
 
 namespace rayelastic {
@@ -70,6 +71,7 @@ bool link_view(std::byte* place, std::span<const char> heap) noexcept {
   std::memcpy(&offset, view.rest, sizeof(offset));
   if (offset > heap.size() || view.length > heap.size() - offset) return false;
   if (std::memcmp(view.prefix, heap.data() + offset, sizeof(view.prefix)) != 0) return false;
+  RE_CHECK(offset + view.length <= heap.size());
   view.pointer = heap.data() + offset;
   std::memcpy(place, &view, sizeof(view));
   return true;
@@ -212,10 +214,12 @@ std::size_t FrameBody::append(const std::byte* records, std::size_t count, Appen
   outcome = Append::Taken;
   // Addresses mean the same text only within one call: a chunk may be freed and its memory used again afterwards.
   seen_.assign(seen_.size(), StringView());
+  RE_CHECK(seen_offsets_.size() == text_fields_.size() && seen_.size() == text_fields_.size());
   if (text_fields_.empty() && frame_bytes() + stride_ <= target_bytes_) {
     const std::size_t taken = std::min(count, (target_bytes_ - frame_bytes()) / stride_);
     records_.insert(records_.end(), records, records + taken * stride_);
     count_ += taken;
+    RE_CHECK(records_.size() == count_ * stride_);
     if (taken < count) outcome = Append::Full;
     return taken;
   }
@@ -272,9 +276,11 @@ void FrameBody::take(const std::byte* record) {
       seen_offsets_[i] = heap_.size();
       heap_.insert(heap_.end(), view.pointer, view.pointer + view.length);
     }
+    RE_CHECK(seen_offsets_[i] + view.length <= heap_.size());  // as link_view() takes it
     std::memcpy(place + offsetof(StringView, rest), &seen_offsets_[i], sizeof(std::uint64_t));
   }
   ++count_;
+  RE_CHECK(records_.size() == count_ * stride_);
 }
 
 }  // namespace rayelastic

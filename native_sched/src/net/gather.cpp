@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "operator/record_buffer.hpp"
+#include "rayelastic/assert.hpp"
 
 namespace rayelastic {
 
@@ -28,6 +29,7 @@ bool Gather::add(std::shared_ptr<Link> link) {
   link->open_in(schema_);
   linked_ = true;
   Arm& arm = *arms_.emplace_back(std::make_unique<Arm>());
+  RE_CHECK(link != nullptr && arm.stage == Stage::Receiving);
   arm.link = std::move(link);
   arm.thread = std::thread([this, &arm] { receive(arm); });
   return true;
@@ -35,6 +37,7 @@ bool Gather::add(std::shared_ptr<Link> link) {
 
 void Gather::end_local() {
   const Lock guard(mutex_);
+  RE_CHECK(local_ended_ < options_.local_ends);
   ++local_ended_;
   arrived_.notify_all();
 }
@@ -101,18 +104,21 @@ std::int64_t Gather::process(std::byte* out, std::size_t capacity, rel_context* 
     let_go_of_ended();
     for (std::size_t tried = 0; found == nullptr && tried < arms_.size(); ++tried) {
       Arm& arm = *arms_[next_++ % arms_.size()];
+      RE_CHECK(arm.link != nullptr);
       if (arm.stage == Stage::Arrived && is_due(arm)) found = &arm;
     }
     if (found != nullptr) break;
     if (!pieces_.empty() && is_due(local_, pieces_.front().records != nullptr, pieces_.front().mark)) {
       Piece piece = std::move(pieces_.front());
       pieces_.pop_front();
+      RE_CHECK(piece.records == nullptr || piece.records->bytes() <= piece_bytes_);
       if (piece.records != nullptr) piece_bytes_ -= piece.records->bytes();
       taken_.notify_all();
       lock.unlock();
       const std::int64_t left = pass_local(std::move(piece), context);
       lock.lock();
       ++pieces_passed_;
+      RE_CHECK(pieces_passed_ + pieces_.size() == pieces_put_);
       return left;
     }
     const bool links_ended = std::ranges::all_of(arms_, [](const auto& arm) { return arm->stage == Stage::Ended; });
@@ -136,6 +142,7 @@ std::int64_t Gather::process(std::byte* out, std::size_t capacity, rel_context* 
   lock.unlock();
   const std::int64_t left = pass(*found, out, capacity, context);
   lock.lock();
+  RE_CHECK(found->stage == Stage::Arrived);
   found->stage = Stage::Receiving;
   taken_.notify_all();
   return left;
@@ -153,6 +160,7 @@ void Gather::pass(Arm& arm, Mark mark, rel_context* context) {
   if (options_.in_turn && mark.kind == MarkKind::Turn) {
     const Lock guard(mutex_);
     const bool begins = mark.value % 2 == 0;
+    RE_CHECK(begins ? current_ == nullptr && mark.value == 2 * due_ : current_ == &arm);
     current_ = begins ? &arm : nullptr;
     if (!begins) ++due_;
     return;
@@ -168,6 +176,7 @@ void Gather::pass(Arm& arm, Mark mark, rel_context* context) {
     return;
   }
   // Of several streams the slowest counts.
+  RE_CHECK(mark.kind == MarkKind::Watermark);
   arm.watermark = mark.value;
   std::int64_t lowest = std::numeric_limits<std::int64_t>::max();
   {
@@ -226,6 +235,7 @@ bool Gather::put(const Run& run) {
   Piece& piece = pieces_.emplace_back();
   piece.records = std::make_unique<RecordBuffer>(schema_->record_size());
   piece.records->append(run, run.count);
+  RE_CHECK(piece.records->size() == run.count);
   piece_bytes_ += piece.records->bytes();
   ++pieces_put_;
   arrived_.notify_all();
@@ -256,6 +266,7 @@ std::int64_t Gather::pass_local(Piece piece, rel_context* context) {
     piece.records->chunks_of(run.count, chunks);
     for (Chunk* chunk : chunks) context->attach(chunk);
     if (!context->emit(0, run.records, static_cast<std::int64_t>(run.count))) return REL_STOPPED;
+    RE_CHECK(run.count > 0);
     piece.records->pop(run.count);
   }
   return 0;

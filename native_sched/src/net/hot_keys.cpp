@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "rayelastic/assert.hpp"
 #include "rayelastic/record/hash.hpp"
 #include "rayelastic/record/key_extractor.hpp"
 
@@ -27,6 +28,7 @@ void HotKeys::see(const StringView& key) {
     found->null = is_null_key(key);
     found->bytes.assign(key.view());
   }
+  RE_CHECK(found->count >= found->error);
   ++found->count;
   if (++total_ < kKept) return;
   total_ /= 2;

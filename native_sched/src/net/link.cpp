@@ -14,6 +14,8 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "rayelastic/assert.hpp"
+
 namespace rayelastic {
 
 namespace {
@@ -101,6 +103,7 @@ void Link::open(Role role, std::shared_ptr<const Schema> schema) {
       if (::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait)) != 0)
         throw std::system_error(errno, std::generic_category(), "link '" + options_.name + "'");
     }
+    RE_CHECK(role != Role::None && send_sequence_ == 0);
     role_ = role;
     hello_due_ = true;
   }
@@ -148,6 +151,7 @@ void Link::serve() {
 Link::Outcome Link::lose(const Lock&, const std::string& what) {
   if (stopping_.load()) return Outcome::Stopped;
   if (!failed_) {
+    RE_CHECK(failure_.empty());
     failed_ = true;
     const bool out = role_ == Role::Out;
     failure_ = "link '" + options_.name + (out ? "' to '" : "' from '") + options_.peer + "': " + what + " (after " +
@@ -166,6 +170,7 @@ Link::Outcome Link::lose_silent(const Lock& lock) {
 }
 
 Link::Outcome Link::refuse(const Lock& lock, FrameFault fault, const FrameHeader& header, const std::string& more) {
+  RE_CHECK(fault != FrameFault::None && static_cast<std::size_t>(fault) < kFrameFaults);
   totals_.refused[static_cast<std::size_t>(fault)].fetch_add(1, std::memory_order_relaxed);
   return lose(lock, "rejected a frame, " + std::string(to_string(fault)) + more + ": kind " +
                         std::to_string(static_cast<int>(header.kind)) + ", sequence " + std::to_string(header.sequence) + " where " +

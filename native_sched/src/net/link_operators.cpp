@@ -1,7 +1,8 @@
 // The two ends of a link as operators: what the scheduler calls.
 #include <algorithm>
 #include <cstring>
-#include <exception>
+
+#include "rayelastic/assert.hpp"
 
 #include "rayelastic/net/link.hpp"
 
@@ -17,29 +18,17 @@ std::int64_t ended(Link& link, Link::Outcome outcome, rel_context* context) {
   return outcome == Link::Outcome::Stopped ? REL_STOPPED : 0;
 }
 
-template <typename Body>
-std::int64_t guarded(rel_context* context, Body body) noexcept {
-  try {
-    return body();
-  } catch (const std::exception& error) {  // no memory, most likely
-    context->fail(std::string("link: ") + error.what());
-    return REL_FAILED(0);
-  }
-}
-
 class LinkOut final : public Operator {
  public:
   LinkOut(std::string name, std::shared_ptr<const Schema> schema, std::shared_ptr<Link> link)
       : Operator(std::move(name), {std::move(schema)}, {}, REL_SINK | REL_ON_FINISH), link_(std::move(link)) {}
 
   std::int64_t process(const std::byte* in, std::int64_t n, std::byte*, std::int64_t, rel_context* context) override {
-    return guarded(context, [&] { return ended(*link_, link_->send(in, static_cast<std::size_t>(n)), context); });
+    return ended(*link_, link_->send(in, static_cast<std::size_t>(n)), context);
   }
-  std::int64_t finish(std::byte*, std::int64_t, rel_context* context) override {
-    return guarded(context, [&] { return ended(*link_, link_->finish(), context); });
-  }
+  std::int64_t finish(std::byte*, std::int64_t, rel_context* context) override { return ended(*link_, link_->finish(), context); }
   bool on_mark(Mark mark, rel_context* context) override {
-    (void)guarded(context, [&] { return ended(*link_, link_->send(mark), context); });
+    (void)ended(*link_, link_->send(mark), context);
     return true;
   }
   void interrupt() override { link_->interrupt(); }
@@ -54,12 +43,6 @@ class LinkIn final : public Operator {
       : Operator(std::move(name), {}, {std::move(schema)}, REL_SOURCE), link_(std::move(link)) {}
 
   std::int64_t process(const std::byte*, std::int64_t, std::byte* out, std::int64_t capacity, rel_context* context) override {
-    return guarded(context, [&] { return receive(out, capacity, context); });
-  }
-  void interrupt() override { link_->interrupt(); }
-
- private:
-  [[nodiscard]] std::int64_t receive(std::byte* out, std::int64_t capacity, rel_context* context) {
     Link::Received received;
     const Link::Outcome outcome = link_->receive(received);
     if (outcome == Link::Outcome::End) {
@@ -73,7 +56,9 @@ class LinkIn final : public Operator {
     link_->mark_passed();
     return 0;
   }
+  void interrupt() override { link_->interrupt(); }
 
+ private:
   const std::shared_ptr<Link> link_;
 };
 
@@ -81,6 +66,7 @@ class LinkIn final : public Operator {
 
 std::int64_t Link::submit(const Received& received, std::byte* out, std::size_t capacity, rel_context* context) {
   const std::size_t stride = received.header.record_bytes;
+  RE_CHECK(stride == schema_->record_size() && capacity > 0);
   for (std::size_t done = 0; done < received.header.records;) {
     const std::size_t part = std::min<std::size_t>(capacity, received.header.records - done);
     std::memcpy(out, received.records + done * stride, part * stride);

@@ -9,6 +9,8 @@
 #include <system_error>
 #include <utility>
 
+#include "rayelastic/assert.hpp"
+
 #include "rayelastic/net/link.hpp"
 
 namespace rayelastic {
@@ -50,6 +52,7 @@ void Link::read_control() {
     heard_ = true;
     totals_.bytes_received.fetch_add(static_cast<std::uint64_t>(got), std::memory_order_relaxed);
     next_header_bytes_ += static_cast<std::size_t>(got);
+    RE_CHECK(next_header_bytes_ <= kFrameHeaderBytes);
     if (next_header_bytes_ < kFrameHeaderBytes) continue;
     next_header_bytes_ = 0;
 
@@ -89,6 +92,7 @@ FrameFault Link::take_control(const FrameHeader& header) {
         return FrameFault::None;
       }
       if (granted > outstanding_) return FrameFault::Credit;
+      RE_CHECK(window_ > 0);
       outstanding_ -= granted;
       learn(granted);
       totals_.unconsumed.store(outstanding_, std::memory_order_relaxed);
@@ -134,6 +138,7 @@ Link::Outcome Link::receive(Received& received) {
     ++receive_sequence_;
     totals_.frames_received.fetch_add(1, std::memory_order_relaxed);
     if (header.kind == FrameKind::Records || header.kind == FrameKind::Mark) return Outcome::Ok;
+    RE_CHECK(hello_heard_ || header.kind == FrameKind::Heartbeat);
     if (header.kind == FrameKind::Goodbye) return say_goodbye();
     if (header.kind == FrameKind::Heartbeat) {  // the sender may wait for credit, and all that came before has been taken
       const Lock lock(mutex_);
@@ -184,6 +189,7 @@ Link::Outcome Link::read_header(FrameHeader& header, FrameFault& fault) {
     std::size_t got = 0;
     if (const Outcome outcome = read_parts({&part, 1}, got); outcome != Outcome::Ok) return outcome;
     next_header_bytes_ += got;
+    RE_CHECK(next_header_bytes_ <= kFrameHeaderBytes);
   }
   next_header_bytes_ = 0;
   const FrameLimits limits{.max_frame_bytes = options_.max_frame_bytes,
@@ -205,6 +211,7 @@ Link::Outcome Link::read_text(const FrameHeader& header) {
     std::memcpy(text_->data(), first->data(), header.heap_bytes);
   }
   text_filled_ += header.heap_bytes;
+  RE_CHECK(text_filled_ < text_->size());  // the rest comes with the records
   return Outcome::Ok;
 }
 
@@ -216,12 +223,14 @@ Link::Outcome Link::read_records(const FrameHeader& header, Received& received) 
   }
   if (text_filled_ == 0 && header.heap_bytes > 0) text_ = Chunk::allocate(header.heap_bytes);
   const std::span<char> text = text_ ? std::span(text_->data(), text_->size()) : std::span<char>{};
+  RE_CHECK(text_filled_ + header.heap_bytes == text.size() && records_bytes <= body_capacity_);
   if (const Outcome outcome = read_body(header, body_.get(), text.data() + text_filled_); outcome != Outcome::Ok) return outcome;
   std::size_t bad_record = 0;
   if (const FrameFault fault = link_views(*schema_, body_.get(), header.records, text, bad_record); fault != FrameFault::None) {
     const Lock lock(mutex_);
     return refuse(lock, fault, header, " (record " + std::to_string(bad_record) + ")");
   }
+  RE_CHECK(records_bytes == header.records * schema_->record_size());
   received.heap = std::exchange(text_, ChunkRef());
   text_filled_ = 0;
   received.records = body_.get();

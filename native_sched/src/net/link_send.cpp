@@ -8,6 +8,8 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "rayelastic/assert.hpp"
+
 #include "rayelastic/net/link.hpp"
 
 namespace rayelastic {
@@ -56,6 +58,7 @@ Link::Outcome Link::send(const std::byte* records, std::size_t count) {
     if (const Outcome outcome = wait_until(lock, [this]() REL_HELD(mutex_) { return open_->empty(); }); outcome != Outcome::Ok)
       return outcome;
   }
+  RE_CHECK(done == count);
   const bool tell = (!open_->empty() && !told_) || (has_unsent() && !watched_);
   told_ = !open_->empty();
   totals_.given.fetch_add(count, std::memory_order_relaxed);
@@ -68,6 +71,7 @@ Link::Outcome Link::send(Mark mark) {
   Lock lock(mutex_);
   const Outcome outcome = wait_until(lock, [this]() REL_HELD(mutex_) { return open_->empty() && !mark_due_; });
   if (outcome != Outcome::Ok) return outcome;
+  RE_CHECK(open_->empty() && !mark_due_ && !goodbye_due_);  // a mark stands behind all records
   mark_ = mark;
   mark_due_ = true;
   totals_.given.fetch_add(1, std::memory_order_relaxed);
@@ -80,6 +84,7 @@ Link::Outcome Link::send(Mark mark) {
 Link::Outcome Link::finish() {
   if (const Outcome outcome = send(Mark{MarkKind::Final, 0}); outcome != Outcome::Ok) return outcome;
   Lock lock(mutex_);
+  RE_CHECK(open_->empty());
   goodbye_due_ = true;
   return wait_until(lock, [this]() REL_HELD(mutex_) { return goodbye_heard_; });
 }
@@ -126,6 +131,7 @@ void Link::learn(std::uint64_t granted) {
 void Link::keep_ahead(std::uint64_t bytes) noexcept {
   const std::uint64_t least = std::min(kLeastAhead, window_);
   ahead_ = std::clamp(bytes, least, std::clamp(taken_ / kTrust, least, window_));
+  RE_CHECK(ahead_ <= window_);
   const std::size_t frame = std::min(options_.frame_bytes, std::max(kLeastFrame, static_cast<std::size_t>(ahead_ / 4)));
   open_->aim(frame);
   sealed_->aim(frame);
@@ -175,6 +181,7 @@ void Link::pump(const Lock& lock) {
     }
     last_sent_ = Clock::now();
     sealed_sent_ += static_cast<std::size_t>(sent);
+    RE_CHECK(tls_ || sealed_sent_ <= sealed_bytes_);
     totals_.bytes_sent.fetch_add(static_cast<std::uint64_t>(sent), std::memory_order_relaxed);
     if (!has_unsent()) {
       totals_.frames_sent.fetch_add(1, std::memory_order_relaxed);
@@ -185,6 +192,7 @@ void Link::pump(const Lock& lock) {
 
 // Control first, so that it never waits for credit; then records, then the mark that was put after them, then the goodbye.
 bool Link::choose_frame() {
+  RE_CHECK(!has_unsent());
   if (goodbye_gone_) return false;
   if (heartbeat_due_) {
     heartbeat_due_ = false;
@@ -218,6 +226,7 @@ bool Link::choose_frame() {
       return true;
     }
     starved_ = told_ = false;
+    RE_CHECK(text_gone_ <= sealed_->heap().size() && !body_due_);
     std::swap(open_, sealed_);
     open_->clear();
     text_gone_ = 0;
@@ -233,6 +242,7 @@ bool Link::choose_frame() {
   }
   if (goodbye_due_) {
     goodbye_gone_ = true;
+    RE_CHECK(!mark_due_ && !body_due_);
     seal({.kind = FrameKind::Goodbye});
     return true;
   }
@@ -241,6 +251,7 @@ bool Link::choose_frame() {
 
 // The next frame of sealed_: text that is too much for one goes ahead, piece by piece.
 void Link::seal_body() {
+  RE_CHECK(sealed_->count() > 0 && text_gone_ <= sealed_->heap().size());
   const std::size_t most = options_.max_frame_bytes / 2;
   const std::span<const char> left = sealed_->heap().subspan(text_gone_);
   body_due_ = left.size() > most && sealed_->frame_bytes() > options_.max_frame_bytes;
@@ -249,6 +260,7 @@ void Link::seal_body() {
   if (body_due_) {
     header.value = static_cast<std::int64_t>(sealed_->heap().size());
     text_gone_ += text.size();
+    RE_CHECK(text_gone_ < sealed_->heap().size());  // the rest goes with the records
     seal(header, {}, text);
   } else {
     header.kind = FrameKind::Records;
@@ -258,6 +270,7 @@ void Link::seal_body() {
     seal(header, sealed_->records(), text);
   }
   if (outstanding_ == 0) granted_at_ = Clock::now();  // it had nothing to do until now
+  RE_CHECK(role_ == Role::Out && window_ > 0);
   outstanding_ += sealed_bytes_;
   totals_.unconsumed.store(outstanding_, std::memory_order_relaxed);
 }
@@ -271,6 +284,18 @@ void Link::seal(FrameHeader header, std::span<const std::byte> records, std::spa
   sealed_text_ = text;
   sealed_bytes_ = kFrameHeaderBytes + records.size() + text.size();
   sealed_sent_ = 0;
+  RE_CHECK(sealed_bytes_ == header.frame_bytes());
+  RE_ASSERT(is_sound(header));
+}
+
+// Whether the peer takes the frame, by what a header says.
+bool Link::is_sound(const FrameHeader& header) const {
+  FrameHeader seen;
+  const FrameLimits limits{.max_frame_bytes = options_.max_frame_bytes,
+                           .most_text = options_.most_text,
+                           .sequence = header.sequence,
+                           .record_bytes = static_cast<std::uint32_t>(schema_->record_size())};
+  return decode_header(sealed_header_, limits, seen) == FrameFault::None && seen.frame_bytes() == header.frame_bytes();
 }
 
 }  // namespace rayelastic

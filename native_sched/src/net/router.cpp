@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "operator/record_buffer.hpp"
+#include "rayelastic/assert.hpp"
 #include "rayelastic/record/hash.hpp"
 
 namespace rayelastic {
@@ -51,6 +52,7 @@ Router::Router(std::shared_ptr<const Schema> schema, RouterOptions options)
   set_owner(0, owners_[0]);
   stride_ = std::max<std::size_t>(1, owners_.size() * 5 / 8);  // about the golden section: of any owners, each comes evenly
   while (std::gcd(stride_, owners_.size()) != 1) ++stride_;
+  RE_CHECK(held_partitions_ == 0);
   publish();
 }
 
@@ -66,9 +68,11 @@ void Router::interrupt() noexcept {
 }
 
 void Router::set_owner(std::uint16_t partition, std::uint16_t target) {
+  RE_CHECK(partition < owners_.size());
   if (held_partitions_ == 0 && target == kHeld) step_ = may_hold_ = pace_.records_in(kStep, Pace::Clock::now(), SIZE_MAX);
   held_partitions_ += (target == kHeld ? 1 : 0) - (owners_[partition] == kHeld ? 1 : 0);
   owners_[partition] = target;
+  RE_ASSERT(std::ranges::count(owners_, kHeld) == static_cast<std::ptrdiff_t>(held_partitions_));
   const bool all = std::ranges::all_of(owners_, [target](std::uint16_t owner) { return owner == target; });
   sole_ = all ? target : kHeld;
   if (sole_ != kHeld) whole_ = sole_;
@@ -77,6 +81,7 @@ void Router::set_owner(std::uint16_t partition, std::uint16_t target) {
 std::int64_t Router::process(const std::byte* in, std::int64_t n, std::byte* out, rel_context* context) {
   if (posted_.load(std::memory_order_relaxed) && !carry_out(context)) return REL_STOPPED;
   if (in == nullptr) return finish(context) ? 0 : REL_STOPPED;
+  RE_CHECK(n > 0 && !ended_);
   const auto count = static_cast<std::size_t>(n);
   if (held_partitions_ == 0) pace_.passed(count);
   if (!options_.keys.empty() && !options_.in_turn && !options_.everywhere) look_at_keys({in, count, schema_->record_size(), {}});
@@ -125,15 +130,19 @@ bool Router::scatter(const Run& run, rel_context* context) {
     extractor_.extract(records, count, keys_.data());
     for (std::size_t i = 0; i < count; ++i) {
       const std::uint16_t owner = owners_[partition_of(hash_of(keys_[i]), owners_.size())];
+      RE_CHECK(owner == kHeld || owner < targets_.size());
       Target& target = owner == kHeld ? waiting_ : targets_[owner];
       target.part.insert(target.part.end(), records + i * stride, records + (i + 1) * stride);
       ++target.records;
     }
   }
+  RE_ASSERT(std::accumulate(targets_.begin(), targets_.end(), waiting_.records,
+                            [](std::size_t records, const Target& target) { return records + target.records; }) == run.count);
   for (std::size_t number = 0; number < targets_.size(); ++number) {
     if (targets_[number].records > 0 && !send(targets_[number], static_cast<std::uint16_t>(number), context)) return false;
   }
   if (waiting_.records > 0) {
+    RE_CHECK(waiting_.part.size() == waiting_.records * stride && held_partitions_ > 0);
     ever_held_ += waiting_.records;
     held_->append({waiting_.part.data(), waiting_.records, stride, run.chunks}, waiting_.records);
     waiting_.part.clear();
@@ -163,6 +172,8 @@ bool Router::send_everywhere(const Run& run, rel_context* context) {
 }
 
 bool Router::send(Target& target, std::uint16_t number, rel_context* context) {
+  RE_CHECK(target.part.size() == target.records * schema_->record_size());
+  RE_CHECK(target.port >= 0 || target.broken || target.link != nullptr);
   bool ok = true;
   if (target.port >= 0) {
     ok = context->emit(target.port, target.part.data(), static_cast<std::int64_t>(target.records));
@@ -185,6 +196,7 @@ bool Router::send(Target& target, std::uint16_t number, rel_context* context) {
 
 // Its keys wait until the coordinator says where they are to go.
 void Router::break_target(std::uint16_t number) {
+  RE_CHECK(number < targets_.size() && targets_[number].port < 0);
   targets_[number].broken = true;
   for (std::size_t partition = 0; partition < owners_.size(); ++partition) {
     if (owners_[partition] == number) set_owner(static_cast<std::uint16_t>(partition), kHeld);
@@ -245,11 +257,13 @@ bool Router::finish(rel_context* context) {
     const Lock guard(mutex_);
     closing_ = held_partitions_ == 0 && commands_.empty();
   }
+  RE_CHECK(held_->empty());
   publish();
   if (!say_goodbyes()) return false;
   if (options_.end_mark != 0 && !options_.locals.empty()) context->mark({MarkKind::Flush, options_.end_mark});
   const Lock guard(mutex_);
   closed_ = true;
+  RE_CHECK(closing_ && answered_ + commands_.size() == tickets_);
   for (Command& command : commands_) {
     if (command.link != nullptr) say_goodbye(std::move(command.link));
     answer(Answer::Ended);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "operator/record_buffer.hpp"
+#include "rayelastic/assert.hpp"
 #include "rayelastic/net/router.hpp"
 
 namespace rayelastic {
@@ -60,6 +61,7 @@ void Router::say_goodbye(std::shared_ptr<Link> link) {
 
 // Of the oldest command that has none.
 void Router::answer(Answer given) {
+  RE_CHECK(answered_ < tickets_);
   answers_.push_back(given);
   ++answered_;
   if (answers_.size() > kKeptAnswers) answers_.pop_front();
@@ -71,6 +73,7 @@ Router::Answer Router::wait(std::uint64_t ticket, std::chrono::nanoseconds patie
       answered_ < ticket) {
     return stopping_.load() ? Answer::Ended : Answer::Late;
   }
+  RE_CHECK(answered_ <= tickets_ && answers_.size() <= answered_);
   const std::uint64_t age = answered_ - ticket;
   return age < answers_.size() ? answers_[answers_.size() - 1 - age] : Answer::Refused;
 }
@@ -127,6 +130,7 @@ bool Router::carry_out(rel_context* context) {
         posted_.store(false, std::memory_order_relaxed);
         return !stopping_.load();
       }
+      RE_CHECK(commands_.front().ticket == answered_ + 1);
       command = std::move(commands_.front());
       commands_.pop_front();
     }
@@ -144,6 +148,7 @@ bool Router::carry_out(rel_context* context) {
 Router::Answer Router::carry_out(Command& command, rel_context* context) {
   const bool fits = std::ranges::all_of(command.partitions, [this](std::uint16_t partition) { return partition < owners_.size(); });
   if (command.epoch < epoch_ || !fits) return Answer::Refused;
+  RE_CHECK(!ended_ || held_partitions_ > 0 || held_->empty());
   epoch_ = command.epoch;
   switch (command.kind) {
     case Kind::Hold:
@@ -161,6 +166,7 @@ Router::Answer Router::carry_out(Command& command, rel_context* context) {
 Router::Answer Router::begin_hold(const Command& command, rel_context* context) {
   if (command.target >= targets_.size() || !targets_[command.target].known) return Answer::Refused;
   for (const std::uint16_t partition : command.partitions) set_owner(partition, kHeld);
+  RE_CHECK(std::ranges::all_of(command.partitions, [this](std::uint16_t partition) { return owners_[partition] == kHeld; }));
   const Mark mark{MarkKind::Flush, command.mark};
   Target& owner = targets_[command.target];
   if (owner.port >= 0) {
@@ -177,6 +183,7 @@ Router::Answer Router::change_route(const Command& command, rel_context* context
   const std::uint16_t number = command.target;
   if (number >= targets_.size() || !targets_[number].known || targets_[number].broken) return Answer::Refused;
   for (const std::uint16_t partition : command.partitions) set_owner(partition, number);
+  RE_CHECK(std::ranges::all_of(command.partitions, [&](std::uint16_t partition) { return owners_[partition] == number; }));
   targets_[number].fed = targets_[number].fed || !command.partitions.empty();
   return release(context) ? Answer::Done : Answer::Ended;
 }
@@ -192,9 +199,11 @@ bool Router::release(rel_context* context) {
     run.chunks = chunks;
     for (Chunk* chunk : chunks) context->attach(chunk);
     if (!scatter(run, context)) return false;
+    RE_CHECK(run.count > 0);
     waited->pop(run.count);
     if (context->stopping()) return false;
   }
+  RE_CHECK(held_partitions_ > 0 || held_->empty());
   if (held_partitions_ == 0) pace_.begin(Pace::Clock::now());
   if (held_partitions_ > 0 || !std::exchange(watermark_due_, false)) return true;
   context->mark(*watermark_);
@@ -210,6 +219,7 @@ Router::Answer Router::add_target(const Command& command) {
   target.known = true;
   target.broken = false;
   target.fed = std::ranges::find(owners_, number) != owners_.end();
+  RE_CHECK(command.link != nullptr && target.port < 0);
   target.link = command.link;
   if (watermark_.has_value() && !watermark_due_ && target.link->send(*watermark_) != Link::Outcome::Ok) break_target(number);
   return Answer::Done;
@@ -220,6 +230,7 @@ Router::Answer Router::drop_target(const Command& command) {
   if (number >= targets_.size() || !targets_[number].known) return Answer::Done;  // again
   Target& target = targets_[number];
   if (target.port >= 0 || std::ranges::find(owners_, number) != owners_.end()) return Answer::Refused;
+  RE_CHECK(target.link != nullptr);
   std::shared_ptr<Link> link = std::exchange(target.link, nullptr);
   const bool broken = target.broken;
   target = Target();

@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "operator/record_buffer.hpp"
+#include "rayelastic/assert.hpp"
 #include "rayelastic/net/router.hpp"
 
 namespace rayelastic {
@@ -31,6 +32,7 @@ bool Router::deal(const Run& run, rel_context* context) {
     if (turns_ == 0 && sole_ != kHeld) return send_all(sole_, {records, run.count - first, stride, run.chunks}, context);
     if (turns_ == 0 && !send_turn(whole_, {records, 0, stride, {}}, context)) return false;
     const std::uint16_t number = next_in_turn();
+    RE_CHECK(number < targets_.size() && targets_[number].known);
     Target& target = targets_[number];
     const std::size_t count = std::min(target.in_turn, run.count - first);
     const auto began = Clock::now();
@@ -41,6 +43,7 @@ bool Router::deal(const Run& run, rel_context* context) {
       target.in_turn = std::min(target.in_turn + 1, kMostInTurn);
     first += count;
   }
+  RE_CHECK(first == run.count);
   return true;
 }
 
@@ -81,6 +84,7 @@ std::uint16_t Router::next_in_turn() {
 }
 
 bool Router::send_turn(std::uint16_t number, const Run& run, rel_context* context) {
+  RE_CHECK(number < targets_.size());
   const Mark begin{MarkKind::Turn, 2 * turns_};
   const Mark end{MarkKind::Turn, 2 * turns_ + 1};
   ++turns_;
@@ -98,6 +102,7 @@ bool Router::send_turn(std::uint16_t number, const Run& run, rel_context* contex
 }
 
 bool Router::send_all(std::uint16_t number, const Run& run, rel_context* context) {
+  RE_CHECK(number < targets_.size() && run.count > 0);
   Target& target = targets_[number];
   if (target.port >= 0) return context->emit(target.port, run.records, static_cast<std::int64_t>(run.count));
   const Link::Outcome outcome = target.broken ? Link::Outcome::Failed : target.link->send(run.records, run.count);

@@ -3,11 +3,15 @@
 #include <algorithm>
 #include <cstring>
 
+#include "rayelastic/assert.hpp"
+
 namespace rayelastic {
 
 void RecordBuffer::append(const Run& run, std::size_t count) {
   if (count == 0) return;
+  RE_CHECK(run.stride == stride_ && count <= run.count);
   make_room(count);
+  RE_CHECK(offset_ + size() + count <= capacity_);
   std::memcpy(memory_.get() + (offset_ + size()) * stride_, run.records, count * stride_);
   end_ += count;
   if (run.chunks.empty()) return;
@@ -22,6 +26,7 @@ void RecordBuffer::append(const Run& run, std::size_t count) {
 Run RecordBuffer::front(std::size_t count) const noexcept { return {memory_.get() + offset_ * stride_, std::min(count, size()), stride_}; }
 
 void RecordBuffer::chunks_of(std::size_t count, std::vector<Chunk*>& chunks) const {
+  RE_CHECK(count <= size());
   std::uint64_t covered = begin_;
   for (auto at = kept_.begin(); at != kept_.end() && covered < begin_ + count; ++at) {
     chunks.push_back(at->chunk.get());
@@ -30,9 +35,11 @@ void RecordBuffer::chunks_of(std::size_t count, std::vector<Chunk*>& chunks) con
 }
 
 void RecordBuffer::pop(std::size_t count) {
+  RE_CHECK(count <= size());
   begin_ += count;
   offset_ = empty() ? 0 : offset_ + count;
   while (!kept_.empty() && kept_.front().end <= begin_) {
+    RE_CHECK(chunk_bytes_ >= kept_.front().chunk->size());
     chunk_bytes_ -= kept_.front().chunk->size();
     kept_.pop_front();
   }

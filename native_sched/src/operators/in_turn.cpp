@@ -27,7 +27,8 @@ class InTurnOperator final : public Operator {
 
   std::int64_t process(const std::byte* in, std::int64_t n, std::byte*, std::int64_t, rel_context* context) override {
     const auto count = static_cast<std::size_t>(n);
-    channels_[static_cast<std::size_t>(context->port())].append({in, count, 0, context->input_chunks()}, count);
+    RecordBuffer& channel = channels_[static_cast<std::size_t>(context->port())];
+    channel.append({in, count, channel.stride(), context->input_chunks()}, count);
     return 0;
   }
   std::int64_t finish(std::byte*, std::int64_t, rel_context* context) override {

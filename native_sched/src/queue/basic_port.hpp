@@ -68,6 +68,7 @@
 #include <utility>
 #include <vector>
 
+#include "rayelastic/assert.hpp"
 #include "rayelastic/engine/scheduler.hpp"
 #include "rayelastic/operator/operator.hpp"
 #include "rayelastic/queue/flag_lock.hpp"
@@ -89,6 +90,7 @@ class BasicPort {
  public:
   // `input`: which one of its operator's inputs it is.
   BasicPort(Target& target, Engine& engine, ThreadingModel model, std::size_t input = 0);
+  ~BasicPort() { RE_ASSERT(!producer_.is_locked()); }
   BasicPort(const BasicPort&) = delete;
   BasicPort& operator=(const BasicPort&) = delete;
 
@@ -102,7 +104,10 @@ class BasicPort {
   void keep_way(Atom<Target*>& way) { way_ = &way; }
   // Before its edges: it has a gate; its edges are feedback.
   void meet(Gate& gate) { gate_ = &gate; }
-  void close_loop(std::unique_ptr<Spill> spill) { spill_ = std::move(spill); }
+  void close_loop(std::unique_ptr<Spill> spill) {
+    RE_CHECK(gate_ != nullptr && spill_ == nullptr);
+    spill_ = std::move(spill);
+  }
   // Without a gate: its operator can be run in part, beside whoever runs it.
   void allow_partial() noexcept { partial_ = true; }
 
@@ -239,6 +244,7 @@ BasicPort<Atom, World>::BasicPort(Target& target, Engine& engine, ThreadingModel
       stride_(target.schema(input)->record_size()),
       queue_(stride_, ring_records(engine.options, stride_), engine.options.queue_bytes),
       meter_(engine.options.queue_work / WorkMeter::kRuns, std::max<std::size_t>(queue_.capacity() / WorkMeter::kRuns, 1)) {
+  RE_CHECK(queue_.limit() == queue_.capacity());
   if (model == ThreadingModel::Manual) {
     (void)consumer_.try_lock();  // the producer side's from the start
   } else {

@@ -25,6 +25,7 @@
 #include <utility>
 #include <vector>
 
+#include "rayelastic/assert.hpp"
 #include "rayelastic/queue/flag_lock.hpp"
 #include "rayelastic/queue/free_ports.hpp"
 
@@ -53,8 +54,12 @@ class Gate {
   }
 
   // --- inside
-  void stall(std::size_t input, Port* port) noexcept { waits_[input].port = port; }
+  void stall(std::size_t input, Port* port) noexcept {
+    RE_CHECK(waits_[input].port == nullptr);
+    waits_[input].port = port;
+  }
   [[nodiscard]] std::uint32_t expect_room(std::size_t input) noexcept {
+    RE_ASSERT(lock_.is_locked());
     waits_[input].expected = true;
     return waits_[input].room.load(std::memory_order_acquire);
   }
@@ -70,10 +75,15 @@ class Gate {
   }
   // The visitor of a feedback port has found room for all that didn't fit.
   void relieve() noexcept {
-    if (burdens_.fetch_sub(1, std::memory_order_relaxed) == 1) release();
+    const std::uint32_t burdens = burdens_.fetch_sub(1, std::memory_order_relaxed);
+    RE_CHECK(burdens > 0);
+    if (burdens == 1) release();
   }
   [[nodiscard]] bool is_burdened() const noexcept { return burdens_.load(std::memory_order_relaxed) != 0; }
-  void close(std::size_t input) noexcept { waits_[input].closed.store(true, std::memory_order_release); }
+  void close(std::size_t input) noexcept {
+    RE_ASSERT(!is_closed(input));
+    waits_[input].closed.store(true, std::memory_order_release);
+  }
 
   // --- any thread
   void burden() noexcept { burdens_.fetch_add(1, std::memory_order_relaxed); }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "queue/basic_port.hpp"
+#include "rayelastic/assert.hpp"
 
 namespace rayelastic {
 
@@ -32,6 +33,7 @@ template <template <class> class Atom, class World>
 bool BasicPort<Atom, World>::accept_owned(Mark mark) {
   if (!follow_desired()) return false;
   if (model_.load(std::memory_order_relaxed) != ThreadingModel::Manual) return enqueue(mark);
+  RE_ASSERT(consumer_.is_locked() && queue_.is_drained());
   if (gate_ == nullptr) return target_.accept(mark);
   enter_gate();
   const bool ok = target_.take(input_, mark);
@@ -52,6 +54,7 @@ bool BasicPort<Atom, World>::accept_owned(const Run& run, bool writable) {
 // The producer side runs the operator.
 template <template <class> class Atom, class World>
 bool BasicPort<Atom, World>::process(const Run& run, bool writable) {
+  RE_ASSERT(consumer_.is_locked() && queue_.is_drained());
   if (gate_ == nullptr) return target_.execute(run, writable, false);
   enter_gate();
   const bool ok = target_.take(input_, run, writable, false) >= 0;
@@ -82,6 +85,7 @@ bool BasicPort<Atom, World>::follow_desired() {
   if (desired == model) return true;
   if (desired == ThreadingModel::Manual) return lose_queues();
   if (model == ThreadingModel::Manual) {
+    RE_ASSERT(consumer_.is_locked() && queue_.is_drained());
     shut_way();
     queue_.set_limit(meter_.begin_with_one(queue_.capacity()));
   }
@@ -103,6 +107,7 @@ bool BasicPort<Atom, World>::lose_queues() {
     way.push_back(port);
   }
   bool ok = true;
+  RE_CHECK(way.size() > start);
   while (way.size() > start) {
     auto* const port = way.back();
     way.pop_back();
@@ -131,6 +136,7 @@ bool BasicPort<Atom, World>::lose_queue() {
     if (gate_ != nullptr) gate_->leave();
     if (drained == Drained::Stopped) return false;
   }
+  RE_ASSERT(consumer_.is_locked() && queue_.is_drained());
   if (queue_.forget_awaited()) let_go_on(nullptr);  // nobody will retire
   const ThreadingModel model = model_.load(std::memory_order_relaxed);
   model_.store(ThreadingModel::Manual, std::memory_order_relaxed);
@@ -143,7 +149,9 @@ bool BasicPort<Atom, World>::lose_queue() {
 template <template <class> class Atom, class World>
 bool BasicPort<Atom, World>::enqueue(Run run) {
   for (;;) {
+    RE_CHECK(run.stride == stride_);
     if (const std::size_t taken = queue_.push(run); taken > 0) {
+      RE_CHECK(taken <= run.count);
       if (queue_.announce()) list_filled();
       run.records += taken * run.stride;
       run.count -= taken;
@@ -158,8 +166,10 @@ bool BasicPort<Atom, World>::enqueue(Run run) {
 template <template <class> class Atom, class World>
 auto BasicPort<Atom, World>::take_partial(const Run& run) -> Taken {
   if (!partial_ || queue_.has_mark()) return Taken::No;
+  RE_ASSERT(!queue_.has_mark());  // a run overtakes records, never a mark
   const typename World::NotOwnWork work(World::thread());
   const std::int64_t taken = target_.take_partial(run);
+  RE_CHECK(taken <= 0 || static_cast<std::size_t>(taken) == run.count);
   return taken == 0 ? Taken::No : taken > 0 ? Taken::Yes : Taken::Stopped;
 }
 
@@ -177,6 +187,7 @@ template <template <class> class Atom, class World>
 bool BasicPort<Atom, World>::spill(Run run) {
   if (!follow_desired()) return false;
   const bool spilled = !spill_->empty();
+  RE_ASSERT(producer_.is_locked());
   if (!spilled) {
     const std::size_t taken = queue_.push(run);
     run.records += taken * run.stride;
@@ -194,6 +205,7 @@ template <template <class> class Atom, class World>
 bool BasicPort<Atom, World>::spill(Mark mark) {
   if (!follow_desired()) return false;
   const bool spilled = !spill_->empty();
+  RE_ASSERT(producer_.is_locked());
   if (spilled || !queue_.push(mark)) spill_->append(mark);
   if (!spilled && !spill_->empty()) gate_->burden();
   if (queue_.announce()) list();
@@ -206,6 +218,7 @@ void BasicPort<Atom, World>::refill() {
   producer_.lock();
   const bool spilled = !spill_->empty();
   spill_->move_to(queue_);
+  RE_ASSERT(spill_->empty() || !queue_.empty());
   if (spilled && spill_->empty()) gate_->relieve();
   (void)producer_.unlock();
 }
@@ -264,6 +277,7 @@ auto BasicPort<Atom, World>::help() -> Drained {
     drained = locked ? port->drain_locked(blocking) : Drained::Quantum;
     if (drained != Drained::Blocked) way.pop_back();
   }
+  RE_CHECK(way.size() >= start);
   way.resize(start);
   if (!kept_next) follow(thread);  // otherwise whoever called does
   thread.keeps_next = kept_next;
@@ -283,6 +297,7 @@ bool BasicPort<Atom, World>::try_to_help() {
 // or there is none any more. False: all are as full as they were.
 template <template <class> class Atom, class World>
 bool BasicPort<Atom, World>::turn_back(std::vector<typename World::Port*>& way, std::size_t start) {
+  RE_CHECK(way.size() > start);
   std::size_t end = way.size();
   for (std::size_t index = way.size(); index-- > start;) {  // in the direction in which room wanders
     if (way[index]->free_slots() >= way[index]->quantum()) end = index;
@@ -308,6 +323,7 @@ bool BasicPort<Atom, World>::lock_to_help() {
 template <template <class> class Atom, class World>
 auto BasicPort<Atom, World>::drain_locked(typename World::Port*& blocking) -> Drained {
   Thread& thread = World::thread();
+  RE_ASSERT(consumer_.is_locked());
   std::uint32_t room = 0;
   bool starved = false;
   if (gate_ != nullptr) enter_gate();

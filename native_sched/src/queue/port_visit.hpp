@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "queue/basic_port.hpp"
+#include "rayelastic/assert.hpp"
 
 namespace rayelastic {
 
@@ -28,6 +29,7 @@ void BasicPort<Atom, World>::visit() {
     return;
   }
   Thread& thread = World::thread();
+  RE_ASSERT(consumer_.is_locked());
   const bool may_be_refused = model_.load(std::memory_order_relaxed) == ThreadingModel::Dynamic;
   const std::uint64_t before = queue_.position();
   meter_.begin(thread);
@@ -63,6 +65,7 @@ void BasicPort<Atom, World>::visit() {
 template <template <class> class Atom, class World>
 bool BasicPort<Atom, World>::park(typename World::Port* port) noexcept {
   Machine<Atom>::writes(&port->also_behind_, sizeof also_behind_);
+  RE_CHECK(port != self() && port->also_behind_ == nullptr);  // it waits for one port at a time
   port->also_behind_ = behind_.load(std::memory_order_relaxed);
   while (!behind_.compare_exchange_weak(port->also_behind_, port, std::memory_order_release, std::memory_order_relaxed)) {
   }
@@ -93,6 +96,7 @@ auto BasicPort<Atom, World>::ahead() noexcept -> typename World::Port* {
     switches_seen_ = switches;
     meter_.forget();
     ahead_ = target_.next_port(true);
+    RE_CHECK(ahead_ != self());
     if (ahead_ != nullptr && (ahead_->gate_ != nullptr || ahead_->shared_ || ahead_->partial_)) ahead_ = nullptr;
   }
   return ahead_;
@@ -106,6 +110,7 @@ auto BasicPort<Atom, World>::drain(std::size_t limit, bool may_be_refused, bool 
     const auto* const next = may_be_blocked ? ahead() : nullptr;
     const std::size_t room = next == nullptr ? SIZE_MAX : next->free_slots();
     const auto front = queue_.front(std::clamp<std::size_t>(room, 1, limit));
+    RE_CHECK(front.mark == nullptr || front.count == 0);
     if (front.mark != nullptr) {
       const Mark mark = *front.mark;
       const bool ok = gate_ == nullptr ? target_.accept(mark) : target_.take(input_, mark);
@@ -134,6 +139,7 @@ auto BasicPort<Atom, World>::drain(std::size_t limit, bool may_be_refused, bool 
       if (some < 0) return Drained::Stopped;
       taken = static_cast<std::size_t>(some);
     }
+    RE_CHECK(taken <= front.count);
     if (taken > 0) queue_.advance(taken);
     if (taken < front.count) return Drained::Full;
     limit -= std::min(limit, taken);

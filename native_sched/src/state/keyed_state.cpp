@@ -6,6 +6,7 @@
 #include <limits>
 #include <new>
 
+#include "rayelastic/assert.hpp"
 #include "rayelastic/record/hash.hpp"
 #include "state/copy/keyed_state_copy.hpp"
 #include "state/keyed_state_lives.hpp"
@@ -101,6 +102,7 @@ void KeyedState::lookup_keys(const StringView* keys, std::size_t count, void** s
 // Three passes, so that the memory of one key arrives while others are worked on: hashes, slots that are likely, comparison.
 template <bool kMortal>
 void KeyedState::lookup_batch(const StringView* keys, std::size_t count, void** slots, const std::int64_t* times) {
+  RE_CHECK(count <= kBatch);
   reserve(size() + count);
   std::uint64_t hashes[kBatch];
   for (std::size_t i = 0; i < count; ++i) {
@@ -158,15 +160,20 @@ std::uint32_t KeyedState::find_number(const StringView& key, std::uint64_t hash)
 }
 
 std::size_t KeyedState::bucket_of(const Slot* slot) const noexcept {
+  RE_CHECK(size() > 0);
+  RE_ASSERT(is_kept(slot) && find_number(slot->key, slot->hash) != kNoSlot);
   std::size_t index = slot->hash & bucket_mask_;
   while (buckets_[index].slot == 0 || slot_at(buckets_[index].slot - 1) != slot) index = (index + 1) & bucket_mask_;
   return index;
 }
 
 KeyedState::Slot* KeyedState::insert(const StringView& key, std::uint64_t hash) {
+  RE_CHECK(size() + 1 < buckets_.size());  // lookups stop at an empty bucket
+  RE_ASSERT(find_number(key, hash) == kNoSlot);
   std::uint32_t number;
   if (!free_slots_.empty()) {
     number = free_slots_.back();
+    RE_CHECK(number < slot_count_ && is_removed(slot_at(number)->key));
   } else {
     if (slot_count_ == std::numeric_limits<std::uint32_t>::max() - 1)
       throw std::length_error("a keyed state holds at most 4,294,967,294 keys");
@@ -188,11 +195,14 @@ KeyedState::Slot* KeyedState::insert(const StringView& key, std::uint64_t hash) 
   }
   place(hash, number);
   size_.store(size() + 1, std::memory_order_relaxed);
+  RE_CHECK(size() + free_slots_.size() <= slot_count_);
+  RE_CHECK(slot_count_ <= blocks_.size() << block_shift_ && slot_count_ <= changed_.size() << segment_shift_);
   publish();
   return slot;
 }
 
 void KeyedState::place(std::uint64_t hash, std::uint32_t number) noexcept {
+  RE_CHECK(number < slot_count_);
   std::size_t index = hash & bucket_mask_;
   while (buckets_[index].slot != 0) index = (index + 1) & bucket_mask_;
   buckets_[index] = {tag_of(hash), number + 1};
@@ -208,10 +218,12 @@ void KeyedState::rebuild(std::size_t buckets) {
   std::vector<Bucket> fresh(std::max(buckets, kFirstBuckets), Bucket{0, 0});
   buckets_.swap(fresh);
   bucket_mask_ = buckets_.size() - 1;
+  RE_CHECK((buckets_.size() & bucket_mask_) == 0 && size() < buckets_.size());
   for (std::size_t index = 0; index < slot_count_; ++index) {
     const Slot* slot = slot_at(index);
     if (is_kept(slot)) place(slot->hash, static_cast<std::uint32_t>(index));
   }
+  RE_ASSERT(std::ranges::count_if(buckets_, [](const Bucket& bucket) { return bucket.slot != 0; }) == static_cast<std::ptrdiff_t>(size()));
 }
 
 void KeyedState::publish() noexcept {
@@ -228,6 +240,7 @@ void KeyedState::remove(void* state) {
 std::uint32_t KeyedState::unlink(const Slot* slot) {
   std::size_t hole = bucket_of(slot);
   const std::uint32_t number = buckets_[hole].slot - 1;
+  RE_CHECK(slot_at(number) == slot && !is_removed(slot->key));
   for (std::size_t next = (hole + 1) & bucket_mask_; buckets_[next].slot != 0; next = (next + 1) & bucket_mask_) {
     const std::size_t home = slot_at(buckets_[next].slot - 1)->hash & bucket_mask_;
     if (((next - home) & bucket_mask_) < ((next - hole) & bucket_mask_)) continue;
@@ -235,6 +248,7 @@ std::uint32_t KeyedState::unlink(const Slot* slot) {
     hole = next;
   }
   buckets_[hole] = {0, 0};
+  RE_ASSERT(find_number(slot->key, slot->hash) == kNoSlot);
   size_.store(size() - 1, std::memory_order_relaxed);
   return number;
 }
@@ -255,9 +269,11 @@ std::size_t KeyedState::fetch_for_removal(const KeySelection& keys, std::size_t 
 
 // The place of an unlinked slot is free for another key.
 void KeyedState::release(std::uint32_t number) {
+  RE_CHECK(number < slot_count_ && !is_removed(slot_at(number)->key));
   before_change(number);
   free_slots_.push_back(number);
   Slot* slot = slot_at(number);
+  RE_CHECK(size() + free_slots_.size() <= slot_count_);
   for (const std::size_t offset : text_offsets_)
     texts_.clear(*reinterpret_cast<StringView*>(static_cast<std::byte*>(state_of(slot)) + offset));
   texts_.clear(slot->key);

@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "rayelastic/assert.hpp"
 #include "rayelastic/record/hash.hpp"
 #include "rayelastic/state/keyed_state.hpp"
 #include "rayelastic/state/state_bytes.hpp"
@@ -71,12 +72,14 @@ std::uint64_t KeyedState::layout() const noexcept {
 
 void KeyedState::select_chunk(KeySelection& keys, std::uint64_t& at, std::size_t max_places) const {
   constexpr std::size_t kAhead = 16;  // places whose memory is on its way
+  RE_CHECK(at <= slot_count_);
   const std::size_t end = slot_count_ - at > max_places ? at + max_places : slot_count_;
   for (std::size_t place = at; place < end; ++place) {
     if (place + kAhead < end) __builtin_prefetch(slot_at(place + kAhead));
     Slot* const slot = slot_at(place);
     if (keys.of.contains(slot->hash) && is_kept(slot)) keys.slots.push_back(slot);
   }
+  RE_CHECK(keys.slots.size() <= slot_count_);
   at = end < slot_count_ ? end : 0;
 }
 
@@ -91,7 +94,10 @@ std::vector<std::byte> KeyedState::export_chunk(const KeySelection& keys, std::u
     writer.record(state, {state_size_, text_offsets_, {}});
     return true;
   });
-  return writer.finish();
+  RE_CHECK(writer.keys() <= keys.slots.size());
+  std::vector<std::byte> bytes = writer.finish();
+  RE_ASSERT(read_keys(bytes).size() == keys_in(bytes));
+  return bytes;
 }
 
 std::shared_ptr<StateCopy> KeyedState::begin_copy() {
@@ -134,39 +140,45 @@ std::size_t KeyedState::import_older(KeyedState& older) {
     older.write_touch(state, writer, now);
     writer.record(record.data(), {state_size_, text_offsets_, {}});
   });
+  RE_CHECK(writer.keys() == older.size());
   return import_range(writer.finish());
 }
 
-std::size_t KeyedState::import_range(std::span<const std::byte> bytes) {
+// What import_range finds in exported bytes. Throws StateError.
+std::vector<KeyedState::Exported> KeyedState::read_keys(std::span<const std::byte> bytes) const {
   const RecordShape shape{state_size_, text_offsets_, text_checks_};
   StateReader reader(bytes, kMagic, layout());
-  std::vector<StringView> keys;
-  std::vector<std::uint64_t> hashes;
-  std::vector<std::int64_t> touches;
-  std::vector<const std::byte*> states;
+  std::vector<Exported> keys;
   keys.reserve(static_cast<std::size_t>(reader.keys()));
-  touches.reserve(static_cast<std::size_t>(reader.keys()));
-  states.reserve(static_cast<std::size_t>(reader.keys()));
-  hashes.reserve(static_cast<std::size_t>(reader.keys()));
   for (std::uint64_t i = 0; i < reader.keys(); ++i) {
-    keys.push_back(reader.key(extractor_));
-    hashes.push_back(hash_of(keys.back()));
-    touches.push_back(read_touch(reader));
-    states.push_back(reader.record(shape));
+    const StringView key = reader.key(extractor_);
+    const std::int64_t touched = read_touch(reader);
+    keys.push_back({key, hash_of(key), touched, reader.record(shape)});
   }
   if (!reader.empty()) throw StateError("exported state has bytes after its last key");
-  check_distinct(keys);
+  return keys;
+}
+
+std::size_t KeyedState::import_range(std::span<const std::byte> bytes) {
+  const std::vector<Exported> keys = read_keys(bytes);
+  std::vector<StringView> names;
+  names.reserve(keys.size());
+  for (const Exported& each : keys) names.push_back(each.key);
+  check_distinct(names);
   reserve(size() + keys.size());
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    if (i + kBatch < keys.size()) __builtin_prefetch(&buckets_[hashes[i + kBatch] & bucket_mask_]);
-    if (find_number(keys[i], hashes[i]) != kNoSlot) throw StateError("exported state has a key that is here already");
+    if (i + kBatch < keys.size()) __builtin_prefetch(&buckets_[keys[i + kBatch].hash & bucket_mask_]);
+    if (find_number(keys[i].key, keys[i].hash) != kNoSlot) throw StateError("exported state has a key that is here already");
   }
 
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    Slot* const slot = insert(keys[i], hashes[i]);
-    if (lives_ != nullptr) touch_of(slot) = touches[i];
-    shape.restore(states[i], static_cast<std::byte*>(state_of(slot)), texts_);
+  const RecordShape shape{state_size_, text_offsets_, text_checks_};
+  const std::size_t before = size();
+  for (const auto& [key, hash, touched, state] : keys) {
+    Slot* const slot = insert(key, hash);
+    if (lives_ != nullptr) touch_of(slot) = touched;
+    shape.restore(state, static_cast<std::byte*>(state_of(slot)), texts_);
   }
+  RE_CHECK(size() == before + keys.size());
   publish();
   return keys.size();
 }

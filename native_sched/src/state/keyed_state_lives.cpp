@@ -13,6 +13,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "rayelastic/assert.hpp"
 #include "rayelastic/state/state_bytes.hpp"
 #include "state/keyed_state_lives.hpp"
 
@@ -61,12 +62,14 @@ bool KeyedState::looks_for_changes() const noexcept { return lives_ != nullptr &
 
 void KeyedState::touch_if_changed() noexcept {
   Slot* const slot = std::exchange(lives_->looked_up, nullptr);
+  RE_CHECK(slot == nullptr || lives_->before.size() >= state_size_);
   if (slot == nullptr || (!text_kept_ && std::memcmp(lives_->before.data(), state_of(slot), state_size_) == 0)) return;
   touch_of(slot) = std::max(touch_of(slot), lives_->looked_up_at);
 }
 
 void KeyedState::forget(Slot* slot) {
   lives_->forgotten.push_back(kNoSlot);  // which may throw
+  RE_CHECK(touch_of(slot) != kForgotten);
   lives_->forgotten.back() = unlink(slot);
   touch_of(slot) = kForgotten;
 }
@@ -77,6 +80,7 @@ std::uint32_t KeyedState::next_forgotten() {
   if (!lives.forgotten.empty()) {
     const std::uint32_t number = lives.forgotten.back();
     lives.forgotten.pop_back();
+    RE_CHECK(number < slot_count_ && touch_of(slot_at(number)) == kForgotten);
     return number;
   }
   for (; lives.sweeps > 0; --lives.sweeps) {
@@ -99,6 +103,7 @@ void KeyedState::write_touch(const void* state, StateWriter& writer, std::int64_
   if (lives_ == nullptr) return;
   const std::int64_t touch = touch_of(static_cast<const Slot*>(state) - 1);
   const std::int64_t written = lives_->time.has_value() ? touch : std::max<std::int64_t>(0, now - touch);
+  RE_CHECK(written != kForgotten);  // as read_touch() reads it
   (void)writer.append(&written, sizeof written);
 }
 

@@ -1,11 +1,13 @@
 // Stores records of an operator for a while, with copies of their texts. One thread at a time.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <memory>
 #include <vector>
 
+#include "rayelastic/assert.hpp"
 #include "rayelastic/record/hash.hpp"
 #include "rayelastic/record/schema.hpp"
 #include "rayelastic/state/state_bytes.hpp"
@@ -42,6 +44,8 @@ class RecordPool {
 
   void drop(std::byte* kept) noexcept {
     for (const std::size_t offset : texts_) rooms_.clear(*reinterpret_cast<StringView*>(kept + offset));
+    RE_CHECK(free_.size() < blocks_.size() * kBlockRecords);
+    RE_ASSERT(std::ranges::find(free_, kept) == free_.end());
     free_.push_back(kept);
   }
 
@@ -66,6 +70,7 @@ class RecordPool {
       free_.reserve(blocks_.size() * kBlockRecords);  // so that drop() never fails
       for (std::size_t i = kBlockRecords; i-- > 0;) free_.push_back(reinterpret_cast<std::byte*>(blocks_.back().get() + i * words()));
     }
+    RE_CHECK(words() * 8 == schema_->record_size());
     std::byte* taken = free_.back();
     free_.pop_back();
     return taken;

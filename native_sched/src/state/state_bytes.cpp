@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "rayelastic/assert.hpp"
 #include "rayelastic/record/hash.hpp"
 #include "rayelastic/text/text.h"
 
@@ -35,12 +36,14 @@ StringView text_at(const std::byte* record, std::size_t offset) {
 TextCheck check_of_texts(Type type) { return type == Type::String ? TextCheck(check_text) : TextCheck(); }
 
 void RecordShape::restore(const std::byte* exported, std::byte* record, TextRooms& rooms) const {
+  RE_CHECK(checks.empty() || checks.size() == texts.size());
   std::memcpy(record, exported, size);
   const auto* next = reinterpret_cast<const char*>(exported + size);
   for (const std::size_t offset : texts) {
     const StringView text = text_at(exported, offset);
     const StringView owned = rooms.copy(text.is_inline() ? text.prefix : next, text.length);
     if (!text.is_inline()) next += text.length;
+    RE_CHECK(owned.length == text.length);
     std::memcpy(record + offset, &owned, sizeof owned);
   }
 }
@@ -53,6 +56,7 @@ StateWriter::StateWriter(const StateMagic& magic, std::uint64_t layout, std::siz
 }
 
 void StateWriter::key(const StringView& key) {
+  RE_CHECK(!is_null_key(key) || key.length == 0);  // as StateReader::key() reads it
   ++header_.keys;
   const std::uint8_t null = is_null_key(key) ? 1 : 0;
   append(&key.length, sizeof key.length);
@@ -61,30 +65,39 @@ void StateWriter::key(const StringView& key) {
 }
 
 std::byte* StateWriter::append(const void* data, std::size_t size) {
+  RE_CHECK(bytes_.size() >= sizeof header_);  // else it has finished
   const auto* begin = static_cast<const std::byte*>(data);
   bytes_.insert(bytes_.end(), begin, begin + size);
   return bytes_.data() + bytes_.size() - size;
 }
 
 void StateWriter::record(const std::byte* record, const RecordShape& shape) {
+  const std::size_t start = bytes_.size();
+  std::size_t text_bytes = 0;
   std::byte* const copy = append(record, shape.size);
   for (const std::size_t offset : shape.texts) {
+    RE_CHECK(offset + sizeof(StringView) <= shape.size);
     const StringView text = text_at(record, offset);
+    text_bytes += text.is_inline() ? 0 : text.length;
     if (!text.is_inline()) std::memset(copy + offset + offsetof(StringView, rest), 0, sizeof text.rest);
   }
   for (const std::size_t offset : shape.texts) {
     const StringView text = text_at(record, offset);
     if (!text.is_inline()) (void)append(text.pointer, text.length);
   }
+  RE_CHECK(bytes_.size() == start + shape.size + text_bytes);
 }
 
 void StateWriter::append_keys(const StateWriter& other) {
+  RE_CHECK(header_.layout == other.header_.layout && std::ranges::equal(header_.magic, other.header_.magic));
   header_.keys += other.header_.keys;
   (void)append(other.bytes_.data() + sizeof header_, other.bytes_.size() - sizeof header_);
 }
 
 std::vector<std::byte> StateWriter::finish() {
+  RE_CHECK(bytes_.size() >= sizeof header_);
   header_.bytes = bytes_.size() - sizeof header_;
+  RE_CHECK(header_.keys <= header_.bytes / kLeastPerKey);
   std::memcpy(bytes_.data(), &header_, sizeof header_);
   return std::move(bytes_);
 }
@@ -98,6 +111,7 @@ StateReader::StateReader(std::span<const std::byte> bytes, const StateMagic& mag
   if (header.keys > header.bytes / kLeastPerKey) throw StateError("exported state is too short for its number of keys");
   bytes_ = bytes.subspan(sizeof header);
   keys_ = header.keys;
+  RE_CHECK(bytes_.size() == header.bytes);
 }
 
 void check_key(const KeyExtractor& extractor, const StringView& key) {
@@ -145,6 +159,7 @@ const std::byte* StateReader::take(std::size_t size) {
   if (size > bytes_.size()) throw StateError("exported state ends in the middle of a key");
   const std::byte* taken = bytes_.data();
   bytes_ = bytes_.subspan(size);
+  RE_CHECK(bytes_.empty() || bytes_.data() == taken + size);
   return taken;
 }
 

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <stdexcept>
 #include <utility>
 
+#include "rayelastic/assert.hpp"
 #include "rayelastic/record/string_view.hpp"
 #include "rayelastic/state/state_table.hpp"
 #include "record/numbers.hpp"
@@ -24,10 +26,12 @@ StateRows::~StateRows() {
 void StateRows::add() {
   if (buffered_ == kBuffered) flush();
   ++buffered_;
+  ++rows_;
   std::memset(row(), 0, schema_->record_size());
 }
 
 const Field& StateRows::field_of(std::size_t field, Type type) const {
+  RE_CHECK(buffered_ > 0);  // a row was added
   if (field >= schema_->fields().size() || schema_->fields()[field].type != type)
     throw std::invalid_argument("the schema of the rows isn't that of this state");
   return schema_->fields()[field];
@@ -65,6 +69,7 @@ void StateRows::flush() {
     const std::size_t appended = writer_.append(buffer_.data() + done * schema_->record_size(), buffered_ - done);
     if (appended == 0 && writer_.rows() == 0) throw std::length_error("a text of 2 GiB or more doesn't fit into an Arrow column");
     done += appended;
+    RE_CHECK(done <= buffered_);
     if (done < buffered_) take_batch();
   }
   buffered_ = 0;
@@ -78,6 +83,9 @@ void StateRows::take_batch() {
 std::vector<ArrowArray> StateRows::finish() {
   flush();
   if (writer_.rows() > 0) take_batch();
+  RE_CHECK(rows_ == std::accumulate(batches_.begin(), batches_.end(), std::int64_t{0},
+                                    [](std::int64_t rows, const ArrowArray& batch) { return rows + batch.length; }));
+  rows_ = 0;
   return std::exchange(batches_, {});
 }
 

@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstring>
 
+#include "rayelastic/assert.hpp"
+
 namespace rayelastic {
 
 namespace {
@@ -24,6 +26,7 @@ std::size_t class_of(std::uint64_t capacity) noexcept { return static_cast<std::
 }  // namespace
 
 char* TextRooms::carve(std::size_t bytes) {
+  RE_CHECK(bytes % kHead == 0);
   if (bytes > kBlockBytes / 4) {  // a block of its own; the current one stays in use
     blocks_.emplace_back(std::make_unique_for_overwrite<char[]>(bytes));
     bytes_ += bytes;
@@ -38,14 +41,17 @@ char* TextRooms::carve(std::size_t bytes) {
   char* taken = next_;
   next_ += bytes;
   left_ -= bytes;
+  RE_CHECK(left_ <= kBlockBytes - bytes);
   return taken;
 }
 
 char* TextRooms::take(std::uint64_t capacity) {
+  RE_CHECK(std::has_single_bit(capacity) && capacity >= kSmallest);
   char*& head = free_[class_of(capacity)];
   if (head != nullptr) {  // a free room holds the address of the next one
     char* room = head;
     std::memcpy(&head, room, sizeof head);
+    RE_CHECK(capacity_of(room) == capacity);
     return room;
   }
   char* room = carve(kHead + static_cast<std::size_t>(capacity)) + kHead;
@@ -93,6 +99,7 @@ void TextRooms::clear(StringView& field) noexcept {
     char* room = const_cast<char*>(field.pointer);
     const std::uint64_t capacity = capacity_of(room);
     if (capacity != 0) {  // not a shared one
+      RE_CHECK(std::has_single_bit(capacity) && field.length <= capacity);
       char*& head = free_[class_of(capacity)];
       std::memcpy(room, &head, sizeof head);
       head = room;

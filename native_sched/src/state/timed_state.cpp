@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "rayelastic/assert.hpp"
 #include "rayelastic/record/hash.hpp"
 #include "record/time_field.hpp"
 #include "state/copy/written_copy.hpp"
@@ -14,6 +15,8 @@ namespace {
 constexpr char kMagic[8] = {'R', 'E', 'L', 'T', 'I', 'M', 'E', '2'};
 constexpr std::size_t kWaitingBytes = std::size_t{4} << 20;  // of a chunk of records that wait
 constexpr std::uint64_t kWaiting = std::uint64_t{1} << 63;   // places from here on are of records that wait
+
+bool can_be_reached(std::int64_t time) noexcept { return time == kNoWatermark || (time >= kFirstTime - kLongestSpan && time <= kLastTime); }
 
 bool is_kept(const std::byte* slot) noexcept { return load<void*>(slot) != nullptr; }
 
@@ -51,12 +54,16 @@ std::vector<std::byte> TimedState::export_chunk(const KeySelection& keys, std::u
       write(slot, writer);
       return true;
     });
-    if (at != 0) return writer.finish();
-    at = kWaiting;
+    RE_CHECK(writer.keys() <= keys.slots.size());
+    if (at == 0) at = kWaiting;
   }
-  std::uint64_t place = at - kWaiting;
-  at = waiting_ != nullptr && waiting_->write(writer, keys.of, place, max_bytes) ? kWaiting + place : 0;
-  return writer.finish();
+  if (at >= kWaiting) {
+    std::uint64_t place = at - kWaiting;
+    at = waiting_ != nullptr && waiting_->write(writer, keys.of, place, max_bytes) ? kWaiting + place : 0;
+  }
+  std::vector<std::byte> bytes = writer.finish();
+  RE_ASSERT(holds_objects() || read_keys(bytes).size() == keys_in(bytes));  // objects would have to be made
+  return bytes;
 }
 
 // Records that wait are read at once, in the order in which they are due: there are as many as the watermark is behind.
@@ -91,35 +98,44 @@ std::shared_ptr<StateCopy> TimedState::begin_copy(std::function<void()> rest_of_
 }
 
 void TimedState::write_preamble(bool all, StateWriter& writer) const {
+  RE_ASSERT(can_be_reached(reached));
   writer.number(reached);
   writer.number(static_cast<std::uint8_t>(all ? 1 : 0));
   write_common(writer);
 }
 
-std::size_t TimedState::import_range(std::span<const std::byte> bytes) {
+// Reads exported bytes without a change. Throws StateError.
+std::vector<StringView> TimedState::read_keys(std::span<const std::byte> bytes) {
   StateReader reader(bytes, kMagic, layout());
   const auto until = reader.number<std::int64_t>();
-  if (until != kNoWatermark && (until < kFirstTime - kLongestSpan || until > kLastTime))
-    throw StateError("exported state is of a time that there isn't");
+  if (!can_be_reached(until)) throw StateError("exported state is of a time that there isn't");
   const auto all = reader.number<std::uint8_t>();
   if (all > 1) throw StateError("exported state is of all keys or of some, and this of neither");
   if (reader.keys() > 0 && keys_ == nullptr) throw StateError("exported state has keys, and this operator has none");
-  const StateReader start = reader;
   read_common(reader, false, all == 1);
   std::vector<StringView> keys;
   keys.reserve(static_cast<std::size_t>(reader.keys()));
   for (std::uint64_t i = 0; i < reader.keys(); ++i) {
     keys.push_back(reader.key(keys_->extractor()));
-    if (keys_->find(keys.back()) != nullptr) throw StateError("exported state has a key that is here already");
     (void)keys_->read_touch(reader);
     read(reader, nullptr, until);
   }
-  check_distinct(keys);
   while (waiting_ != nullptr && !reader.empty()) waiting_->read(reader, false);
   if (!reader.empty()) throw StateError("exported state has bytes after its last key");
+  return keys;
+}
 
-  reader = start;
-  read_common(reader, true, all == 1);
+std::size_t TimedState::import_range(std::span<const std::byte> bytes) {
+  const std::vector<StringView> keys = read_keys(bytes);
+  const auto is_here = [this](const StringView& key) { return keys_->find(key) != nullptr; };
+  if (std::ranges::any_of(keys, is_here)) throw StateError("exported state has a key that is here already");
+  check_distinct(keys);
+
+  StateReader reader(bytes, kMagic, layout());
+  const auto until = reader.number<std::int64_t>();
+  const bool all = reader.number<std::uint8_t>() == 1;
+  const std::size_t before = size();
+  read_common(reader, true, all);
   for (std::uint64_t i = 0; i < reader.keys(); ++i) {
     const StringView key = reader.key(keys_->extractor());
     const std::int64_t touched = keys_->read_touch(reader);
@@ -128,7 +144,8 @@ std::size_t TimedState::import_range(std::span<const std::byte> bytes) {
     read(reader, slot, until);
   }
   while (!reader.empty()) waiting_->read(reader, true);
-  if (all == 1) reached = std::max(reached, until);
+  if (all) reached = std::max(reached, until);
+  RE_CHECK(size() == before + keys.size() && (!all || reached >= until));
   publish();
   return keys.size();
 }

@@ -17,6 +17,7 @@
 #include <span>
 #include <vector>
 
+#include "rayelastic/assert.hpp"
 #include "rayelastic/operator/operator.hpp"
 #include "rayelastic/state/keyed_state.hpp"
 #include "rayelastic/state/state_bytes.hpp"
@@ -52,6 +53,8 @@ class TimedState : public StateTable {
 
   // Before anything else: the table of keys, one pointer each, null for a new key; what waits.
   void keep(KeyedState* keys, WaitingRecords* waiting) noexcept {
+    RE_CHECK(keys_ == nullptr && waiting_ == nullptr);
+    RE_CHECK(keys == nullptr || keys->state_size() >= sizeof(void*));
     keys_ = keys;
     waiting_ = waiting;
   }
@@ -72,6 +75,7 @@ class TimedState : public StateTable {
   virtual void forget(void* /*slot*/) noexcept {}
 
  private:
+  [[nodiscard]] std::vector<StringView> read_keys(std::span<const std::byte> bytes);
   // What is in front of the keys of each chunk.
   void write_preamble(bool all, StateWriter& writer) const;
 

@@ -10,12 +10,15 @@
 #include <unordered_set>
 #include <vector>
 
+#include "rayelastic/assert.hpp"
+
 namespace rayelastic {
 
 class TimerSet {
  public:
   // False: it is there already.
   bool add(std::int64_t at) {
+    RE_ASSERT(many_ == nullptr ? is_sorted() : few_.empty());
     if (many_ != nullptr) return many_->insert(at).second;
     const auto place = std::ranges::lower_bound(few_, at, std::greater());
     if (place != few_.end() && *place == at) return false;
@@ -35,6 +38,7 @@ class TimerSet {
 
   // False: it isn't there.
   bool remove(std::int64_t at) {
+    RE_ASSERT(many_ == nullptr ? is_sorted() : few_.empty());
     if (many_ != nullptr) {
       const bool found = many_->erase(at) != 0;
       if (many_->empty()) many_ = nullptr;
@@ -73,6 +77,8 @@ class TimerSet {
   }
 
  private:
+  [[nodiscard]] bool is_sorted() const { return std::ranges::is_sorted(few_, std::greater_equal()); }
+
   static constexpr std::size_t kFew = 512;  // 4 KiB to be moved at most
   static constexpr std::size_t kFirst = 3;  // as many as are in the smallest piece of memory that there is
 

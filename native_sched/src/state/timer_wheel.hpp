@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "rayelastic/assert.hpp"
+
 namespace rayelastic {
 
 class TimerWheel {
@@ -40,9 +42,11 @@ class TimerWheel {
       const unsigned slot = static_cast<unsigned>(std::countr_zero(taken_[level] & (kAll << digit(now_, level))));
       const std::uint64_t start = with_digit(now_, level, slot);
       if (start > key_of(until)) return false;
+      RE_CHECK(start >= now_);
       now_ = start;
       std::vector<Timer>& timers = slots_[level][slot];
       if (level == 0) {
+        RE_CHECK(next_ < timers.size() && size_ > 0);
         timer = timers[next_++];
         --size_;
         if (next_ == timers.size()) empty(0, slot);
@@ -119,6 +123,7 @@ class TimerWheel {
   // At which level it is.
   std::size_t put(std::uint64_t key, const Timer& timer) {
     const std::uint64_t differs = key ^ now_;
+    RE_CHECK(key >= now_);
     const std::size_t level = differs == 0 ? 0 : static_cast<std::size_t>(std::bit_width(differs) - 1) / kBits;
     const unsigned slot = digit(key, level);
     slots_[level][slot].push_back(timer);

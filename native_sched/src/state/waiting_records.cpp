@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "rayelastic/assert.hpp"
 #include "rayelastic/record/hash.hpp"
 
 namespace rayelastic {
@@ -10,6 +11,7 @@ std::uint64_t WaitingRecords::layout() const noexcept { return hash_of(pool_.lay
 
 std::vector<Waiting> WaitingRecords::sorted() const {
   std::vector<Waiting> sorted = heap_.heap();
+  RE_ASSERT(std::is_heap(sorted.begin(), sorted.end()));
   std::ranges::sort(sorted, [](const Waiting& one, const Waiting& other) { return other < one; });
   return sorted;
 }
@@ -23,6 +25,7 @@ bool WaitingRecords::write(StateWriter& writer, const HashRanges& of, std::uint6
     const Waiting& next = all[static_cast<std::size_t>(at)];
     if (!is_of(next.record, of)) continue;
     if (some && writer.size() >= max_bytes) return true;
+    RE_CHECK(next.port < ports_);  // as read() takes it
     writer.number(next.port);
     if (tagged_) writer.number(next.tag);
     writer.record(next.record, pool_.shape());

@@ -8,6 +8,7 @@
 #include <queue>
 #include <vector>
 
+#include "rayelastic/assert.hpp"
 #include "rayelastic/record/hash_ranges.hpp"
 #include "rayelastic/record/key_extractor.hpp"
 #include "rayelastic/state/state_bytes.hpp"
@@ -41,12 +42,14 @@ class WaitingRecords {
       : pool_(std::move(schema)), ports_(ports), time_(std::move(time)), due_(std::move(due)), keys_(keys), tagged_(tagged) {}
 
   void push(const std::byte* record, std::int64_t time, std::uint32_t port, std::uint64_t tag = 0) {
+    RE_CHECK(port < ports_);
     heap_.push({due_(time), time, port, taken_++, pool_.keep(record), tag});
   }
   [[nodiscard]] bool empty() const noexcept { return heap_.empty(); }
   [[nodiscard]] bool is_due(std::int64_t watermark) const noexcept { return !heap_.empty() && heap_.top().due <= watermark; }
   [[nodiscard]] const Waiting& top() const noexcept { return heap_.top(); }
   void pop() noexcept {
+    RE_CHECK(!heap_.empty());
     pool_.drop(heap_.top().record);
     heap_.pop();
   }

@@ -226,7 +226,7 @@ TEST(a_failure_carries_operator_record_and_message) {
       CHECK(failure.has_value());
       CHECK_EQ(failure->operator_id, id);
       CHECK_EQ(failure->operator_name, "failing");
-      CHECK_EQ(failure->message, by_exception ? "too much" : "bad row");
+      CHECK_EQ(failure->message, by_exception ? "failing: too much" : "bad row");
       if (!by_exception) {
         CHECK_EQ(failure->record.size(), sizeof(Row));
         CHECK_EQ(reinterpret_cast<const Row*>(failure->record.data())->sequence, 12'345);

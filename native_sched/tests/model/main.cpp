@@ -14,7 +14,9 @@
 #include <string>
 #include <vector>
 
+#include "checker/execution.hpp"
 #include "mutants.hpp"
+#include "rayelastic/assert.hpp"
 #include "scenarios/scenarios.hpp"
 
 using namespace rayelastic::model;
@@ -148,6 +150,7 @@ void keep(std::vector<Item>& items, const std::string& only, Name&& name) {
 
 int main(int argc, char** argv) {
   const Options options = read(argc, argv);
+  rayelastic::assertions::on_failure = [](const char* failure) { fail(failure); };
   const auto start = std::chrono::steady_clock::now();
   std::vector<Case> cases;
   for (const auto& some : {queue_cases(), lock_cases(), list_cases(), port_cases(), hold_cases(), copy_cases()})

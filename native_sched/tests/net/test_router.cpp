@@ -7,11 +7,11 @@
 #include <random>
 #include <thread>
 
-#include "pipeline.hpp"
 #include "rayelastic/net/gather.hpp"
 #include "rayelastic/net/router.hpp"
 #include "rayelastic/record/hash.hpp"
 #include "rayelastic/state/keyed_state.hpp"
+#include "text_rows.hpp"
 
 using namespace rayelastic;
 using namespace rayelastic::check;
@@ -78,10 +78,10 @@ TestOperator counts(std::shared_ptr<Counts> state) {
   return spec;
 }
 
-std::pair<std::shared_ptr<Link>, std::shared_ptr<Link>> link_pair(const std::string& name) {
+std::pair<std::shared_ptr<Link>, std::shared_ptr<Link>> link_pair(const std::string& name, std::size_t most_text = kMostText) {
   int both[2];
   CHECK(::socketpair(AF_UNIX, SOCK_STREAM, 0, both) == 0);
-  LinkOptions options{.name = name, .peer = "peer"};
+  LinkOptions options{.name = name, .peer = "peer", .most_text = most_text};
   options.silence = options.first_silence = 600s;
   return {Link::over(both[0], options), Link::over(both[1], options)};
 }
@@ -363,6 +363,30 @@ TEST(a_target_hears_of_a_watermark_before_there_is_a_record) {
   gate->open.notify_all();
   far->interrupt();
   CHECK(scheduler.wait_for(60s));
+}
+
+// No user has named a router, so what it throws has its name.
+TEST(what_a_router_throws_has_its_name) {
+  auto router = std::make_shared<Router>(
+      text_row_schema(), RouterOptions{.name = "words->count router", .keys = {"text"}, .owners = std::vector<std::uint16_t>(8, 0)});
+  TestOperator texts{.name = "texts", .flags = REL_SOURCE, .outputs = {text_row_schema()}};
+  texts.process = [](const void*, std::int64_t, void* out, std::int64_t, void*, rel_context* context) -> std::int64_t {
+    constexpr std::uint32_t kBytes = 2000;
+    auto* const text = static_cast<char*>(rel_allocate(context, kBytes));
+    std::memset(text, 'x', kBytes);
+    *static_cast<TextRow*>(out) = {1, StringView(text, kBytes)};
+    rel_finish(context);
+    return 1;
+  };
+  Scheduler scheduler;
+  scheduler.connect(install(scheduler, texts), install(scheduler, make_router(router)));
+  auto [near, far] = link_pair("router>0", 1000);
+  far->open_in(text_row_schema());
+  (void)router->attach(0, near, 1);
+  scheduler.start({.thread_count = 1});
+  CHECK(scheduler.wait_for(60s));
+  const std::string message = scheduler.failure().value().message;
+  CHECK(message.starts_with("words->count router: a tuple has more text than can go"));
 }
 
 REL_TEST_MAIN

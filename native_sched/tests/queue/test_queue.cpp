@@ -365,4 +365,13 @@ TEST(notifier_loses_no_wake_up) {
   CHECK_EQ(notifier.waiting(), 0U);
 }
 
+TEST(a_broken_invariant_is_reported) {
+  assertions::on_failure = [](const char* failure) { throw std::logic_error(failure); };
+  Queue queue(sizeof(std::int64_t), 8, 1 << 20);
+  CHECK_THROWS(queue.advance(1), std::logic_error);
+  CHECK_THROWS(queue.pop_mark(), std::logic_error);
+  CHECK_THROWS(RE_ASSERT(queue.size() == 1), std::logic_error);
+  assertions::on_failure = nullptr;
+}
+
 REL_TEST_MAIN

@@ -31,6 +31,7 @@ class Flags(IntFlag):
     SINK = 64
     ON_FINISH = 128
     ON_WATERMARK = 256
+    ON_COMMAND = 2048
 
 
 class View(Enum):

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from rayelastic.errors import ErrorCode, RayelasticError, StateError
+from rayelastic.errors.invariants import invariant
 from rayelastic.runtime.values.checkpoint_record import CheckpointCounters, CheckpointRecord
 from rayelastic.runtime.values.status import State
 from rayelastic.runtime.watch.event_log import tell
@@ -139,6 +140,7 @@ class CheckpointLoop:
         self._failed = 0
         self._life.checkpoints = self._life.checkpoints.completed(replace(record, at=self._life.seconds))
         with self._changed:
+            invariant(self._complete < begun <= self._begun, "checkpoints are completed in order", begun)
             self._complete = begun
             self._changed.notify_all()
         return None

@@ -10,6 +10,7 @@ from __future__ import annotations
 import struct
 
 from rayelastic.errors import DamagedError
+from rayelastic.errors.invariants import invariant
 
 __all__ = ["packed", "unpacked"]
 
@@ -31,7 +32,10 @@ def packed(data: bytes) -> bytes:
     smaller: bytes = pa.Codec(CODEC).compress(data, asbytes=True)
     if HEADER.size + len(smaller) > WORTH * len(data):
         return data
-    return HEADER.pack(MAGIC, len(data)) + smaller
+    stored = HEADER.pack(MAGIC, len(data)) + smaller
+    invariant(len(data) <= MOST_RATIO * len(stored), "a reader accepts the ratio", len(data), len(stored))
+    invariant(lambda: unpacked(stored) == data, "what is packed can be unpacked", len(data))
+    return stored
 
 
 def unpacked(data: bytes) -> bytes:

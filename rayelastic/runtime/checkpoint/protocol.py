@@ -6,20 +6,23 @@ recoveries.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from rayelastic.errors.invariants import invariant
 from rayelastic.plan.config import Regions
 
 if TYPE_CHECKING:
     from rayelastic.graph.spec.operator_spec import OperatorSpec
+    from rayelastic.plan.exec_plan import ExecPlan
     from rayelastic.plan.settings.checkpoint import Checkpoint
     from rayelastic.runtime.values.checkpoint_record import CheckpointCounters
+    from rayelastic.runtime.values.snapshot import Part
     from rayelastic.runtime.values.specs import JobSpec
 
-__all__ = ["Flow", "Kind", "Schedule", "is_empty", "remains", "why_standstill"]
+__all__ = ["Flow", "Kind", "Schedule", "check_complete", "is_empty", "remains", "why_standstill"]
 
 STANDSTILL_SHARE = 20  # sources are held for at most one part in so many of the time
 ASKED_SHARE = 2  # the same for a requested checkpoint, because the requesting source waits anyway
@@ -51,6 +54,26 @@ def remains(kind: Kind, *, resumed: bool) -> bool:
         resumed: Whether the journal has a later line, that the job continues.
     """
     return kind is Kind.CHECKPOINT or (kind is Kind.STOP and not resumed)
+
+
+def check_complete(forms: Mapping[str, str], plan: ExecPlan, parts: Sequence[Part]) -> None:
+    """Check that the parts of a checkpoint are all of the job, and that none is doubled.
+
+    Args:
+        forms: {operator: the form of its state}.
+        plan: The plan in force.
+        parts: What the elements have saved.
+
+    Raises:
+        InvariantError: A part is missing, or a position or file is doubled.
+    """
+    invariant(len(parts) == len(plan.pes), "each PE of the plan has saved its part", len(parts), len(plan.pes))
+    positions = [name for part in parts for name in part.positions]
+    invariant(len(set(positions)) == len(positions), "a source has one position", positions)
+    files = [name for part in parts for chunks in part.files.values() for name, _ in chunks]
+    invariant(len(set(files)) == len(files), "a file of state belongs to one operator of one PE", files)
+    saved = {name for part in parts for name in part.files}
+    invariant(saved <= forms.keys(), "what is saved has a form", saved)
 
 
 @dataclass(frozen=True, slots=True)

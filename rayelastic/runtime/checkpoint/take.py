@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from rayelastic.errors import ErrorCode, RayelasticError, SinkError, StateError
 from rayelastic.runtime.checkpoint.files import SnapshotFolder
-from rayelastic.runtime.checkpoint.protocol import Kind, remains, why_standstill
+from rayelastic.runtime.checkpoint.protocol import Kind, check_complete, remains, why_standstill
 from rayelastic.runtime.checkpoint.restore import automatic_names
 from rayelastic.runtime.checkpoint.standstill import Standstill, ask_all, tell_all
 from rayelastic.runtime.journal import SavedAt
@@ -186,6 +186,7 @@ class Taker:
     def _manifest(self, parts: Sequence[Part], plan: ExecPlan, snapshot: Snapshot, kind: Kind) -> Manifest:
         operators = self.job.operators
         forms = {name: form for name, spec in operators.items() if (form := spec.state_form) is not None}
+        check_complete(forms, plan, parts)
         return Manifest.of_parts(
             self.job.name,
             forms,

@@ -57,7 +57,8 @@ def explain_failure(native: _native.OperatorFailure, operators: Mapping[str, Ope
         return Failure(said, name, shown, explanation.traceback, code=ErrorCode.FUNCTION_RAISED, cause=cause)
     kind = ErrorCode.FUNCTION_RAISED if spec.body.runs_user_code else ErrorCode.JOB_FAILED
     kind = ErrorCode.SOURCE_FAILED if spec.is_source else kind
-    return Failure(native.message or "it failed without a message", name, shown, code=kind)
+    message = native.message.removeprefix(f"{name}: ")  # the failure has the operator's name
+    return Failure(message or "it failed without a message", name, shown, code=kind)
 
 
 def _traceback(exception: BaseException) -> str:

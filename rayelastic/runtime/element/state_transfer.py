@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING
 
 from rayelastic import _native
 from rayelastic.errors import LinkError, RayelasticError, StateError
+from rayelastic.errors.invariants import invariant
 from rayelastic.runtime.port.handshake import derive_secret
 
 if TYPE_CHECKING:
@@ -215,7 +216,9 @@ class StateStores:
         state, pause = self._stores[operator]
         with self._lock:
             self._came[operator].update(ranges)
-            return state.import_(chunk, pause)
+            count = state.import_(chunk, pause)
+        invariant(count == _native.keys_in(chunk), "an import adds the keys of its chunk", operator, count)
+        return count
 
     def drop(self, operator: str, ranges: Ranges) -> int:
         """Drop the keys in some hash ranges; return how many there were."""
@@ -279,16 +282,19 @@ def send_state(
     with contextlib.closing(connection), _lost_as_link_error():
         connection.settimeout(SILENCE)
         _send(connection, key, 0, 0, Kind.BEGIN, _beginning(operators, ranges, stores.size(operators)[0]))
-        sequence = size = 0
+        sequence = size = keys = 0
         for number, operator in enumerate(operators):
             for chunk in stores.chunks(operator, ranges):
                 sequence += 1
                 size += len(chunk)
+                keys += _native.keys_in(chunk)
                 _send(connection, key, sequence, number, Kind.CHUNK, chunk, by_checksum=not stores.is_pickled(operator))
         _send(connection, key, sequence + 1, 0, Kind.END, b"")
         taken, _, kind, _ = _receive(connection, key, ())
         if kind is not Kind.END:
             raise LinkError("the receiver of state sent an unexpected answer")
+        if taken != keys:
+            raise LinkError(f"the receiver of state has {taken} of {keys} keys")
         return taken, size
 
 
@@ -320,6 +326,7 @@ def receive_state(connection: socket.socket, key: bytes, stores: StateStores) ->
 
 
 def _beginning(operators: Sequence[str], ranges: Ranges, keys: int) -> bytes:
+    invariant(all(low <= high for low, high in ranges), "ranges of hashes aren't empty", ranges)
     limits = (_RANGE.pack(*one) for one in ranges)
     return b"".join((_COUNT.pack(len(ranges)), *limits, _KEYS.pack(keys), "\0".join(operators).encode()))
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from rayelastic.errors import ChangeError, ErrorCode
+from rayelastic.errors.invariants import invariant
 from rayelastic.plan.plan_change import predecessors
 from rayelastic.runtime.checkpoint.files import SnapshotFolder, rows_of
 from rayelastic.runtime.values.specs import PESpec
@@ -74,6 +75,10 @@ def wanted_elsewhere(manifest: Manifest, now: ExecPlan, wanted: ExecPlan) -> Ite
         now: The plan that wrote it, placed.
         wanted: The plan that restores it, placed.
     """
+    invariant(
+        all(now.region(part.region.name).replicas == part.replicas for part in wanted.regions),
+        "a plan that restores files elsewhere has as many replicas",
+    )
     for pe in wanted.pes:
         node = wanted.nodes.get(pe, "")
         for operator, owner in predecessors(now, wanted, pe).items():

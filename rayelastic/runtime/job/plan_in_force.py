@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rayelastic.errors import ErrorCode
+from rayelastic.errors.invariants import invariant
 from rayelastic.runtime.rescale.batches import has_moved_all_keys
 from rayelastic.runtime.values.failure import Failure
 
@@ -38,6 +39,7 @@ class PlanInForce:
     def placed(self, elements: Mapping[str, PEStatus]) -> ExecPlan:
         """Return the plan with the current node of each PE."""
         nodes = {pe: status.node for pe, status in elements.items() if pe in self.now.pes and status.node}
+        invariant(nodes.keys() <= self.now.pes.keys(), "nodes are of PEs of the plan", nodes)
         if nodes != self.now.nodes:
             self.now = self.now.with_nodes(nodes)
         return self.now

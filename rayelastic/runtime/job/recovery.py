@@ -28,6 +28,7 @@ from rayelastic.errors import (
     code_of,
     is_outage,
 )
+from rayelastic.errors.invariants import invariant
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.plan_text import counted
 from rayelastic.runtime.checkpoint.files import SnapshotFolder
@@ -323,6 +324,7 @@ class Recovery:
         """Return the plan of a checkpoint, or the requested one, in a new epoch, on existing nodes."""
         here = self._journal.open_change
         epochs = [self._context.plan.now.epoch, here.change.epoch if here is not None else 0]
+        invariant(here is None or here.change.old.epoch < here.change.epoch, "a change has the next epoch", epochs)
         if wanted is not None:
             return replace(wanted, epoch=max(epochs) + 1)
         plan = ExecPlan.from_dict(manifest.plan) if manifest is not None else self._job.plan

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from rayelastic.errors import ChangeError, ConfigError, ErrorCode, PELostError
+from rayelastic.errors.invariants import invariant
 from rayelastic.plan.config import Regions
 from rayelastic.plan.node_placement import place
 from rayelastic.plan.plan_change import plan_change
@@ -101,6 +102,7 @@ class Rescaling:
             here = self._plan.placed(self._life.elements()).nodes
             room = place(wanted.with_nodes(here), self._host.nodes(), {}).nodes
             nodes = {pe: node for pe, node in {**room, **here}.items() if pe in wanted.pes}
+            invariant(wanted.region(region).replicas == replicas, "the plan has the replicas asked for", replicas)
             return self._change(wanted.with_nodes(nodes))
 
     def change(self, wanted: ExecPlan) -> ExecPlan:

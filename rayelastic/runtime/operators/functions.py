@@ -6,7 +6,8 @@ import time
 import traceback
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rayelastic import _native
 from rayelastic.compile import Flags, OperatorCode, PortsFunction, load
@@ -24,12 +25,22 @@ from rayelastic.runtime.operators.concurrent import Calls, concurrent_operator
 from rayelastic.runtime.operators.native_schema import native_schema
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rayelastic.compile import LoadedFunction, PortsCode
     from rayelastic.graph.operators.processes import KeyedProcess
     from rayelastic.graph.spec.operator_spec import CompiledFunction, OperatorSpec
     from rayelastic.runtime.loops.event_loop import EventLoop
 
-__all__ = ["Resources", "class_operator", "function_operator", "inner_operator", "process_operator", "ttl_of"]
+__all__ = [
+    "FunctionPort",
+    "Resources",
+    "class_operator",
+    "function_operator",
+    "inner_operator",
+    "process_operator",
+    "ttl_of",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +62,24 @@ class Resources:
     widths: dict[str, _native.ChannelWidth] = field(default_factory=dict)
 
 
+class FunctionPort(NamedTuple):
+    """An input port of a Python function, as the native layer takes it.
+
+    Args:
+        schema: The schema of its tuples.
+        tuple_type: The type of its tuples; None for plain ones.
+        keys: The key fields, where the function keeps state by key.
+        demand: How many tuples a call takes: "exact" or "at least", and a count.
+        time: Field and shift of the event time by which the keys of a further port live.
+    """
+
+    schema: _native.Schema
+    tuple_type: type | None = None
+    keys: Sequence[str] = ()
+    demand: tuple[str, int] | None = None
+    time: tuple[str, int] | None = None
+
+
 def ttl_of(spec: OperatorSpec) -> tuple[int, str, int, str]:
     """Return the time to live of an operator's keys, as the native layer takes it."""
     return (0, "", 0, "last") if spec.ttl is None else spec.ttl.described
@@ -70,7 +99,7 @@ def function_operator(spec: OperatorSpec, code: OperatorCode, resources: Resourc
             record = native_schema(code.state_schema)
             keyed = _native.KeyedState(source, keys, record, loaded.state_initial, ttl_of(spec))
         operator = _native.Operator.compiled(
-            spec.name, loaded.address, loaded.flags, [source], [target], keyed, owner=loaded.owner
+            spec.name, loaded.address, loaded.flags, source, target, keyed, loaded.owner
         )
         if code.state is None:
             operator = _native.Operator.answered(operator, answers(code))
@@ -110,11 +139,10 @@ def _of_ports(spec: OperatorSpec, code: OperatorCode, keyed: _native.KeyedState 
     return _native.Operator.python_ports(
         spec.name,
         tolerant(code, ports, spec.on_error, checks),
-        [native_schema(code.input_schema)],
+        [FunctionPort(native_schema(code.input_schema), code.input_schema.tuple_type)],
         schemas,
-        [code.input_schema.tuple_type],
-        view=code.view.value,
-        keyed=keyed,
+        code.view.value,
+        state=keyed,
         letters=diverts,
     )
 
@@ -125,7 +153,7 @@ def inner_operator(name: str, code: CompiledFunction) -> _native.Operator:
     loaded = load(code)
     source, target = native_schema(code.input_schema), native_schema(code.output_schema)
     if code.lane is Lane.COMPILED:
-        return _native.Operator.compiled(name, loaded.address, loaded.flags, [source], [target], owner=loaded.owner)
+        return _native.Operator.compiled(name, loaded.address, loaded.flags, source, target, owner=loaded.owner)
     assert loaded.function is not None
     record = code.input_schema.tuple_type
     return _native.Operator.python(
@@ -140,10 +168,20 @@ def class_operator(spec: OperatorSpec, code: PortsCode, resources: Resources) ->
         JobFailedError: The user's `initialize` raised.
     """
     function = resources.classes[spec.name] = PortsFunction(code)
-    inputs = [native_schema(port.schema) for port in code.inputs]
-    keyed = None
+    times = (None, *spec.ttl.further) if spec.ttl is not None else ()
+    inputs = [
+        FunctionPort(
+            native_schema(port.schema),
+            port.schema.tuple_type,
+            port.keys,
+            None if port.demand is None else (port.demand.kind.value, port.demand.count),
+            None if time is None else (time.field, time.shift),
+        )
+        for port, time in zip_longest(code.inputs, times)
+    ]
+    state: Any = (function.kept.snapshot, function.kept.restore) if spec.state_kind is StateKind.STATEFUL else None
     if code.state is not None:
-        keyed = _native.KeyedState.objects(inputs[0], list(code.inputs[0].keys), code.state, ttl_of(spec))
+        state = _native.KeyedState.objects(inputs[0].schema, list(inputs[0].keys), code.state, ttl_of(spec))
     try:
         function.initialize()
     except Exception as error:
@@ -162,15 +200,10 @@ def class_operator(spec: OperatorSpec, code: PortsCode, resources: Resources) ->
         function.call,
         inputs,
         outputs,
-        [port.schema.tuple_type for port in code.inputs],
-        view=code.view.value,
-        flags=Flags.ON_FINISH if code.ends else Flags(0),
-        demands=[(port.demand.kind.value, port.demand.count) for port in code.inputs if port.demand is not None],
-        keyed=keyed,
-        keys=[list(port.keys) for port in code.inputs[1:]] if keyed is not None else [],
-        times=[(time.field, time.shift) for time in spec.ttl.further] if spec.ttl is not None else [],
+        code.view.value,
+        Flags.ON_FINISH if code.ends else Flags(0),
+        state,
         letters=code.on_error is OnError.DIVERT,
-        own=(function.kept.snapshot, function.kept.restore) if spec.state_kind is StateKind.STATEFUL else None,
     )
 
 
@@ -181,17 +214,14 @@ def process_operator(spec: OperatorSpec, body: KeyedProcess, _: Resources) -> _n
     source = native_schema(body.input_schema)
     function = ProcessFunction(body, time.time)
     function.keys = keys = _native.KeyedState.objects(source, list(body.keys), function.new, told=True)
-    flags = Flags.ON_FINISH if body.time is None else Flags.ON_FINISH | Flags.ON_WATERMARK
+    flags = Flags.ON_FINISH | (Flags.ON_COMMAND if body.time is None else Flags.ON_WATERMARK)
     return _native.Operator.python_ports(
         spec.name,
         function.call,
-        [source],
+        [FunctionPort(source, body.input_schema.tuple_type)],
         [native_schema(port.schema) for port in spec.outputs],
-        [body.input_schema.tuple_type],
         flags=flags,
-        keyed=keys,
-        keys=[],
-        poked=body.time is None,
+        state=keys,
     )
 
 
@@ -199,19 +229,16 @@ def _compiled_process(spec: OperatorSpec, body: KeyedProcess) -> _native.Operato
     code = body.code
     assert isinstance(code, ProcessCode)
     loaded = load_process(code)
-    texts = [field.offset for field in code.state_schema.fields if field.type.is_variable]
-    binary = [field.offset for field in code.state_schema.fields if field.type.native == DataType.BINARY.value]
+    texts = [each.offset for each in code.state_schema.fields if each.type.is_variable]
+    field, shift = ("", 0) if body.time is None else (body.time.field, body.time.shift)
+    binary = [each.offset for each in code.state_schema.fields if each.type.native == DataType.BINARY.value]
     return _native.Operator.process(
         spec.name,
-        native_schema(body.input_schema),
-        native_schema(spec.outputs[0].schema),
-        native_schema(code.moment),
+        (native_schema(body.input_schema), native_schema(spec.outputs[0].schema), native_schema(code.moment)),
         list(body.keys),
         loaded.addresses,
         (code.state_initial, texts, binary),
-        None if body.time is None else (body.time.field, body.time.shift),
-        body.times.ticks_per_second,
+        (field, shift, body.times.ticks_per_second, body.ttl_ticks, body.ttl is not None and body.ttl.since == "first"),
         (partial(why_tuple, body), partial(why_moment, body)),
         loaded.owner,
-        (body.ttl_ticks, body.ttl is not None and body.ttl.since == "first"),
     )

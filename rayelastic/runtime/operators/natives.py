@@ -25,6 +25,7 @@ from rayelastic.graph.operators.windows import Window, Windowing
 from rayelastic.graph.records.time_info import TICKS_PER_SECOND, TimeInfo
 from rayelastic.graph.spec.operator_spec import Lane
 from rayelastic.runtime.operators.functions import (
+    FunctionPort,
     Resources,
     class_operator,
     function_operator,
@@ -93,17 +94,10 @@ def native_times(offset: int, zone: str, ticks_per_second: int) -> NativeTimes:
 
 
 def _event_time(spec: OperatorSpec, body: EventTime, _: Resources) -> _native.Operator:
-    return _native.Operator.event_time(
-        spec.name,
-        native_schema(spec.inputs[0].schema),
-        body.time.field,
-        body.lateness,
-        body.idle_after,
-        TICKS_PER_SECOND[body.time.unit] if body.by_clock else 0,
-        body.splits,
-        body.ahead or 0.0,
-        TICKS_PER_SECOND[body.time.unit] if body.ahead is not None else 0,
-    )
+    schema, ticks = native_schema(spec.inputs[0].schema), TICKS_PER_SECOND[body.time.unit]
+    idle = (body.idle_after, ticks if body.by_clock else 0)
+    ahead = (body.ahead, ticks) if body.ahead is not None else (0, 0)
+    return _native.Operator.event_time(spec.name, schema, body.time.field, body.lateness, idle, ahead, body.splits)
 
 
 def _union(spec: OperatorSpec, body: Union, _: Resources) -> _native.Operator:
@@ -214,9 +208,8 @@ def _split(spec: OperatorSpec, body: Split, _: Resources) -> _native.Operator:
     assert isinstance(code, OperatorCode)
     if code.lane is Lane.COMPILED:
         return _native.Operator.choice(inner_operator(spec.name, code), body.ports)
-    return _native.Operator.python_ports(
-        spec.name, chosen(code.function, body.ports), [schema], [schema] * body.ports, [code.input_schema.tuple_type]
-    )
+    port = FunctionPort(schema, code.input_schema.tuple_type)
+    return _native.Operator.python_ports(spec.name, chosen(code.function, body.ports), [port], [schema] * body.ports)
 
 
 def _channels(spec: OperatorSpec, body: Channels, resources: Resources) -> _native.Operator:

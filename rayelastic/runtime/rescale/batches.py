@@ -7,6 +7,7 @@ from collections.abc import Generator, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rayelastic.errors.invariants import invariant
 from rayelastic.plan.hash_ring import key_ranges
 from rayelastic.runtime.values.region_counters import RegionCounters
 
@@ -48,6 +49,7 @@ def batches_of(here: OpenChange) -> Iterator[Batch]:
         for moves in part.moved:
             for first in range(0, len(moves.partitions), here.batch):
                 partitions = moves.partitions[first : first + here.batch]
+                invariant(0 < len(partitions) <= here.batch, "a batch has as many partitions as it may", partitions)
                 yield Batch(part.region, moves.source, moves.target, partitions)
 
 
@@ -69,11 +71,15 @@ def held_along(batches: Sequence[Batch], most: int) -> list[tuple[int, ...]]:
             group.append(batch)
         else:
             groups.append([batch])
-    return [
+    held_partitions = [
         tuple(partition for held in group[first:] for partition in held.partitions)
         for group in groups
         for first in range(len(group))
     ]
+    invariant(len(held_partitions) == len(batches), "each batch holds partitions", len(batches))
+    pairs = zip(held_partitions, batches, strict=True)
+    invariant(all(set(batch.partitions) <= set(held) for held, batch in pairs), "a batch holds what it moves")
+    return held_partitions
 
 
 def moving(here: OpenChange, counters: MutableMapping[str, RegionCounters]) -> Generator[Batch, None, None]:

@@ -18,6 +18,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from rayelastic.errors import ChangeError, ErrorCode, LinkError, PELostError, RayelasticError, StateError
+from rayelastic.errors.invariants import invariant
 from rayelastic.plan.routing import elastic_regions, exits_of
 from rayelastic.runtime.rescale.batches import Batch, batches_of, held_along, moving, plan_pe
 from rayelastic.runtime.rescale.region_entry import COMMAND_TIMEOUT, Elements, RegionEntry
@@ -169,6 +170,8 @@ class AdaptationPerformer:
                 is_held = (batch.region, batch.partitions[0]) in held
                 self._move(change, batch, done, () if is_held else along[number])
                 held |= {(batch.region, partition) for partition in along[number]} if done is not None else set()
+        journal = self._journal.open_change
+        invariant(journal is not None and journal.moved == len(along), "each batch has moved before replicas stop")
         self._parting = True  # no key migrates back to a detached replica
         for part in change.regions:
             for replica in part.stopped:
@@ -220,6 +223,7 @@ class AdaptationPerformer:
 
         `hold` are the partitions to hold; none: they are held, and no tuple of them is in flight any more.
         """
+        invariant(batch.source != batch.target and bool(batch.partitions), "a batch changes its replica", batch)
         plan = self._wider(change, batch.region)
         source, target = (plan.region(batch.region).pipelines[0].pes[n] for n in (batch.source, batch.target))
         operators = list(plan.region(batch.region).region.operators)

@@ -126,7 +126,7 @@ def test_what_does_not_go_together_is_refused(make: Any) -> None:
     with pytest.raises(ValueError, match="operator 'f'.*REL_KEYED"):
         _native.Operator.python("f", len, schema, schema, flags=Flags.KEYED)
     with pytest.raises(ValueError, match="operator 'f'"):
-        _native.Operator.compiled("f", 1, Flags.KEYED, [schema], [schema], objects)
+        _native.Operator.compiled("f", 1, Flags.KEYED, schema, schema, objects)
 
 
 def test_a_live_operator_is_held_while_its_values_move_in_chunks(pipelines: Any, make: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from rayelastic import _native
 from rayelastic.compile.code.operator_code import Flags
 from rayelastic.graph.records.schema import Schema
+from rayelastic.runtime.operators.functions import FunctionPort
 from rayelastic.runtime.operators.native_schema import native_schema
 from tests.component.native.conftest import PATIENCE, Pipelines, list_sink, rows_source
 
@@ -26,11 +28,21 @@ class Word(NamedTuple):
     n: int
 
 
-def ports(name: str, function: Any, inputs: Sequence[type], outputs: Sequence[type], **more: Any) -> _native.Operator:
-    def schemas(kinds: Sequence[type]) -> list[_native.Schema]:
-        return [native_schema(Schema.of(kind)) for kind in kinds]
-
-    return _native.Operator.python_ports(name, function, schemas(inputs), schemas(outputs), list(inputs), **more)
+def ports(
+    name: str,
+    function: Any,
+    inputs: Sequence[type],
+    outputs: Sequence[type],
+    demands: Any = (),
+    keys: Any = (),
+    **more: Any,
+) -> _native.Operator:
+    described = [
+        FunctionPort(native_schema(Schema.of(kind)), kind, keys or (), demand)
+        for kind, demand, keys in zip_longest(inputs, demands, keys)
+    ]
+    schemas = [native_schema(Schema.of(kind)) for kind in outputs]
+    return _native.Operator.python_ports(name, function, described, schemas, **more)
 
 
 def wired(
@@ -149,7 +161,7 @@ def test_keyed_states_are_shared_by_the_ports(pipelines: Pipelines) -> None:
     operators = {
         "numbers": numbers(),
         "words": words(),
-        "pair": ports("pair", pair, [Number, Word], [Number], keyed=keyed, keys=[["n"]]),
+        "pair": ports("pair", pair, [Number, Word], [Number], state=keyed, keys=[["n"], ["n"]]),
         "out": list_sink(got, Number),
     }
     edges = [("numbers", "pair"), ("words", "pair", 0, 1), ("pair", "out")]

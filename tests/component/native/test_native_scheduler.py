@@ -79,7 +79,7 @@ def test_bad_declarations_are_value_errors(make: Any) -> None:
     with pytest.raises(ValueError, match="operator 'f'.*NamedTuple"):
         _native.Operator.python("f", len, schema, schema, int)
     with pytest.raises(ValueError, match="operator 'f'"):
-        _native.Operator.compiled("f", 0, 0, [schema], [schema])
+        _native.Operator.compiled("f", 0, 0, schema, schema)
 
 
 def test_stop_while_python_operators_wait_for_the_token(pipelines: Any, make: Any) -> None:

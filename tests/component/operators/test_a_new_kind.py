@@ -19,7 +19,7 @@ from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.operator_spec import Lane, OperatorBody, OperatorSpec
 from rayelastic.graph.spec.ports import OUT, InputPort, OutputPort
 from rayelastic.runtime.operators import natives
-from rayelastic.runtime.operators.functions import Resources
+from rayelastic.runtime.operators.functions import FunctionPort, Resources
 from rayelastic.runtime.operators.native_schema import native_schema
 from tests.component.operators.timed_rows import MANUAL
 
@@ -44,10 +44,9 @@ class Tagged(OperatorBody):
 
 
 def make(spec: OperatorSpec, _body: Tagged, _: Resources) -> _native.Operator:
-    inputs = [native_schema(port.schema) for port in spec.inputs]
-    types = [port.schema.tuple_type for port in spec.inputs]
+    inputs = [FunctionPort(native_schema(port.schema), port.schema.tuple_type) for port in spec.inputs]
     call = lambda port, run: [[(port, t[0]) for t in run]]  # noqa: E731
-    return _native.Operator.python_ports(spec.name, call, inputs, [native_schema(GIVES)], types)
+    return _native.Operator.python_ports(spec.name, call, inputs, [native_schema(GIVES)])
 
 
 @pytest.fixture

@@ -25,6 +25,7 @@
 #include <string>
 #include <thread>
 
+#include "rayelastic/assert.hpp"
 #include "rayelastic/mutex.hpp"
 #include "rayelastic/net/frame.hpp"
 #include "rayelastic/net/tls.hpp"
@@ -126,6 +127,7 @@ class Link {
   [[nodiscard]] bool choose_frame() REL_HELD(mutex_);
   void seal(FrameHeader header, std::span<const std::byte> records = {}, std::span<const char> heap = {}) REL_HELD(mutex_);
   void seal_body() REL_HELD(mutex_);
+  [[nodiscard]] bool is_sound(const FrameHeader& header) const REL_HELD(mutex_);
   [[nodiscard]] bool has_credit() const noexcept REL_HELD(mutex_);
   void learn(std::uint64_t granted) REL_HELD(mutex_);
   void keep_ahead(std::uint64_t bytes) noexcept REL_HELD(mutex_);

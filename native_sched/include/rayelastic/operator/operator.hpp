@@ -154,7 +154,7 @@ class Operator {
   [[nodiscard]] virtual const Recovery* recovery() const { return nullptr; }
   // What rel_keep_text writes to.
   [[nodiscard]] virtual KeyedState* keyed_state() { return nullptr; }
-  [[nodiscard]] virtual bool takes_commands() const { return false; }
+  [[nodiscard]] virtual bool takes_commands() const { return has_any(REL_ON_COMMAND); }
   // `finish` is called also where its stream isn't at its end but continues elsewhere, because it announces the end to others.
   [[nodiscard]] virtual bool announces_end() const { return false; }
   // It keeps nothing and sends no marks: several threads may call `process`, each with a context of its own.

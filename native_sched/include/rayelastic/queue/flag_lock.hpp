@@ -18,6 +18,7 @@
 #include <chrono>
 #include <cstdint>
 
+#include "rayelastic/assert.hpp"
 #include "rayelastic/queue/machine.hpp"
 
 namespace rayelastic {
@@ -84,9 +85,12 @@ class FlagLock {
     while (
         !word_.compare_exchange_weak(notes, (notes & kHungry) != 0 ? kReserved : 0, std::memory_order_acq_rel, std::memory_order_relaxed)) {
     }
+    RE_CHECK((notes & kHeld) != 0);
     if ((notes & kSleepers) != 0) word_.notify_all();
     return notes & ~kHeld;
   }
+
+  [[nodiscard]] bool is_locked() const noexcept { return (word_.load(std::memory_order_relaxed) & kHeld) != 0; }
 
   // Non-zero: an unlock to come will find `note`. Zero: the lock was free (for the hungry: or reserved for them), nothing was left.
   [[nodiscard]] std::uint32_t leave_note(std::uint32_t note) noexcept {

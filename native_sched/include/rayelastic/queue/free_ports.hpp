@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "rayelastic/assert.hpp"
 #include "rayelastic/queue/machine.hpp"
 
 namespace rayelastic {
@@ -31,6 +32,7 @@ class FreePorts {
   }
 
   void push(Item* item) noexcept {
+    RE_CHECK(item != nullptr);
     std::uint64_t at = tail_.load(std::memory_order_relaxed);
     for (int spin = 0;;) {
       Cell& cell = cells_[at & mask_];
@@ -58,6 +60,7 @@ class FreePorts {
         if (head_.compare_exchange_weak(at, at + 1, std::memory_order_relaxed, std::memory_order_relaxed)) {
           Machine<Atom>::reads(&cell.item, sizeof cell.item);
           Item* item = cell.item;
+          RE_CHECK(item != nullptr);
           cell.sequence.store(at + mask_ + 1, std::memory_order_release);
           return item;
         }

@@ -33,6 +33,7 @@
 #include <span>
 #include <vector>
 
+#include "rayelastic/assert.hpp"
 #include "rayelastic/operator/operator.hpp"
 #include "rayelastic/queue/machine.hpp"
 #include "rayelastic/record/chunk.hpp"
@@ -62,6 +63,7 @@ class PortQueue {
         ring_(static_cast<std::byte*>(::operator new(capacity_ * stride, std::align_val_t{kLine}))),
         notes_(note_capacity_),
         limit_(capacity_) {
+    RE_CHECK(stride_ > 0 && std::has_single_bit(capacity_) && std::has_single_bit(note_capacity_));
     chunks_.reserve(note_capacity_);
   }
 
@@ -75,7 +77,10 @@ class PortQueue {
 
   [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
   // At most `records` may wait from now on (1 to capacity); what is inside already stays. Any thread.
-  void set_limit(std::size_t records) noexcept { limit_.store(records, std::memory_order_relaxed); }
+  void set_limit(std::size_t records) noexcept {
+    RE_CHECK(records > 0 && records <= capacity_);
+    limit_.store(records, std::memory_order_relaxed);
+  }
   [[nodiscard]] std::size_t limit() const noexcept { return limit_.load(std::memory_order_relaxed); }
   // Records inside; while a side works it may be fewer than there are, never more than there were.
   [[nodiscard]] std::size_t size() const noexcept {
@@ -98,6 +103,7 @@ class PortQueue {
     Memory::writes(&tail_, sizeof tail_);
     const std::size_t limit = limit_.load(std::memory_order_relaxed);
     if (room(limit) < run.count) read_seen_ = read_.load(std::memory_order_acquire);
+    RE_CHECK(tail_ - read_seen_ <= capacity_);
     const std::size_t count = std::min(run.count, room(limit));
     const bool refer = run.home != nullptr && run.count * stride_ >= kWorthReferring && run.count <= limit / 2;
     if (count == 0 || (refer && count < run.count) || !annotate(run, tail_ + count, refer)) return 0;
@@ -143,6 +149,7 @@ class PortQueue {
       written_seen_ = written_.load(std::memory_order_acquire);
       notes_seen_ = notes_written_.load(std::memory_order_acquire);
     }
+    RE_CHECK(written_seen_ >= head_ && written_seen_ - head_ <= capacity_);
     const std::size_t slot = head_ & (capacity_ - 1);
     std::byte* records = ring_.get() + slot * stride_;
     std::uint64_t end = head_ + std::min<std::uint64_t>({written_seen_ - head_, limit, capacity_ - slot});
@@ -178,6 +185,7 @@ class PortQueue {
     }
     const Note& first = read_note(note_head_);
     if (first.chunk == nullptr && first.position == head_) return {nullptr, 0, {}, &first.mark};
+    RE_CHECK(end >= head_ && end <= written_seen_);
     const auto count = static_cast<std::size_t>(end - head_);
     return {records, count, chunks_, nullptr, reference != nullptr && count == reference->count ? reference->chunk : nullptr};
   }
@@ -185,6 +193,7 @@ class PortQueue {
   // Passes `count` records: their slots and chunks are given back.
   void advance(std::size_t count) {
     Memory::writes(&head_, sizeof head_);
+    RE_CHECK(count <= written_seen_ - head_);
     head_ += count;
     std::uint64_t at = note_head_;
     for (; at != notes_seen_; ++at) {
@@ -206,6 +215,7 @@ class PortQueue {
 
   void pop_mark() {
     Memory::writes(&head_, sizeof head_);
+    RE_CHECK(note_head_ < notes_seen_);
     notes_read_.store(++note_head_, std::memory_order_release);
   }
 
@@ -283,6 +293,7 @@ class PortQueue {
   }
 
   void put_note(const Note& entry) {
+    RE_CHECK(note_tail_ - notes_read_seen_ < note_capacity_ && entry.position >= tail_);
     Memory::writes(&note(note_tail_), 1);
     note(note_tail_++) = entry;
     notes_written_.store(note_tail_, std::memory_order_release);

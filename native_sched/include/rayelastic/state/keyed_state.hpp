@@ -21,6 +21,7 @@
 #include <string_view>
 #include <vector>
 
+#include "rayelastic/assert.hpp"
 #include "rayelastic/record/key_extractor.hpp"
 #include "rayelastic/record/schema.hpp"
 #include "rayelastic/record/string_view.hpp"
@@ -128,6 +129,7 @@ class KeyedState final : public StateTable {
   // The same from place `at` on, as long as visit(key, state) is true. Where to go on, 0 at the end.
   template <typename Visit>
   [[nodiscard]] std::uint64_t for_each_from(std::uint64_t at, Visit&& visit) {
+    RE_CHECK(at <= slot_count_);
     for (std::size_t index = at; index < slot_count_; ++index) {
       Slot* slot = slot_at(index);
       if (!is_kept(slot)) continue;
@@ -150,6 +152,7 @@ class KeyedState final : public StateTable {
   // the end.
   template <typename Visit>
   [[nodiscard]] std::uint64_t for_each_of(const KeySelection& keys, std::uint64_t at, Visit&& visit) {
+    RE_CHECK(at <= keys.slots.size());
     for (; at < keys.slots.size(); ++at) {
       Slot* slot = static_cast<Slot*>(keys.slots[at]);
       if (!is_kept(slot) || !keys.of.contains(slot->hash)) continue;
@@ -190,6 +193,7 @@ class KeyedState final : public StateTable {
   std::size_t remove_chunk(const KeySelection& keys, std::uint64_t& at, std::size_t max_keys, Dropped&& dropped) {
     std::size_t removed = 0;
     std::size_t ahead = at;
+    const std::size_t before = size();
     at = for_each_of(keys, at, [&](const StringView&, std::byte* state) {
       if (removed == max_keys) return false;
       if (removed % kBatch == 0) ahead = fetch_for_removal(keys, ahead);
@@ -199,6 +203,7 @@ class KeyedState final : public StateTable {
       ++removed;
       return true;
     });
+    RE_CHECK(removed <= max_keys && size() + removed == before);
     if (removed > 0) publish();
     return removed;
   }
@@ -220,6 +225,12 @@ class KeyedState final : public StateTable {
     std::uint32_t tag;   // high half of the hash
     std::uint32_t slot;  // number + 1, 0 if empty
   };
+  struct Exported {
+    StringView key;  // in the exported bytes, as the state
+    std::uint64_t hash;
+    std::int64_t touched;
+    const std::byte* state;
+  };
   class Copy;                                // state/copy/keyed_state_copy.hpp
   struct Lives;                              // what there is with a time to live
   static constexpr std::size_t kBatch = 32;  // keys in flight while memory is prefetched
@@ -237,6 +248,7 @@ class KeyedState final : public StateTable {
   [[nodiscard]] bool is_kept(const Slot* slot) const noexcept {
     return !is_removed(slot->key) && (lives_ == nullptr || touch_of(slot) != kForgotten);
   }
+  [[nodiscard]] std::vector<Exported> read_keys(std::span<const std::byte> bytes) const;
   [[nodiscard]] std::uint32_t find_number(const StringView& key, std::uint64_t hash) const noexcept;  // of its slot, or kNoSlot
   [[nodiscard]] std::size_t bucket_of(const Slot* slot) const noexcept;
   [[nodiscard]] std::uint32_t number_of(const Slot* slot) const noexcept { return buckets_[bucket_of(slot)].slot - 1; }

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "rayelastic/assert.hpp"
 #include "rayelastic/state/state_bytes.hpp"
 #include "rayelastic/state/state_table.hpp"
 
@@ -43,6 +44,7 @@ class KeylessState : public StateTable {
 
  private:
   [[nodiscard]] std::vector<std::byte> written() const;
+  [[nodiscard]] bool can_read(std::span<const std::byte> bytes);
 
   std::uint64_t copies_ = 0;
   std::atomic<std::size_t> bytes_{0};  // relaxed: a figure for other threads, nothing is published by it

@@ -11,6 +11,7 @@
 
 #include "rayelastic/arrow/arrow_c.h"
 #include "rayelastic/arrow/arrow_writer.hpp"
+#include "rayelastic/assert.hpp"
 #include "rayelastic/record/key_extractor.hpp"
 #include "rayelastic/record/schema.hpp"
 
@@ -48,6 +49,7 @@ class StateRows {
   ArrowWriter writer_;
   std::vector<std::byte> buffer_;
   std::size_t buffered_ = 0;
+  std::int64_t rows_ = 0;
   std::vector<ArrowArray> batches_ = {};
 };
 

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "rayelastic/assert.hpp"
+
 namespace rayelastic {
 
 class OperatorContext;
@@ -21,12 +23,14 @@ class Alignment {
 
   // The barrier of a checkpoint has come by one edge more.
   void note(std::int64_t checkpoint) noexcept {
+    RE_CHECK(checkpoint > 0);
     if (checkpoint != checkpoint_) arrived_ = 0;
     checkpoint_ = checkpoint;
     ++arrived_;
   }
   // It has come by all of `edges`, of which `ended` have ended. Once.
   [[nodiscard]] bool take_complete(std::size_t ended, std::size_t edges) noexcept {
+    RE_ASSERT(arrived_ + ended <= edges);  // nothing, no end either, comes behind a barrier before it has come by all edges
     if (arrived_ == 0 || arrived_ + ended < edges) return false;
     arrived_ = 0;
     return true;
@@ -35,6 +39,7 @@ class Alignment {
 
   // The operator has aligned at checkpoint(): those who wait continue.
   void publish() noexcept {
+    RE_CHECK(checkpoint_ > 0 && arrived_ == 0);
     aligned_.store(checkpoint_, std::memory_order_seq_cst);
     wake();
   }

@@ -13,6 +13,7 @@
 
 #include "engine/control/hold.hpp"
 #include "engine/engine.hpp"
+#include "rayelastic/assert.hpp"
 #include "rayelastic/mutex.hpp"
 #include "rayelastic/operator/operator.hpp"
 #include "rayelastic/state/state_table.hpp"
@@ -29,6 +30,7 @@ class BarrierHold {
 
   // From when it leaves its safe point. The copy is begun without the mutex: that may take the GIL, and whoever has that may want the mutex.
   void hold(std::int64_t checkpoint, Operator& op, const Engine& engine) {
+    RE_CHECK(enabled_ && checkpoint > 0);
     const auto is_vain = [&] {
       return engine.stopping.load(std::memory_order_seq_cst) || checkpoint <= engine.abandoned.load(std::memory_order_seq_cst);
     };
@@ -43,6 +45,7 @@ class BarrierHold {
       if (begun != nullptr) begun->abandon();
       return;
     }
+    RE_CHECK(held_at_.load(std::memory_order_relaxed) < checkpoint);
     copy_ = std::move(begun);
     copies_.store(copy_ != nullptr, std::memory_order_relaxed);
     held_at_.store(checkpoint, std::memory_order_release);
@@ -57,6 +60,7 @@ class BarrierHold {
   [[nodiscard]] std::shared_ptr<StateCopy> take_copy(std::int64_t checkpoint, std::shared_ptr<Operator> owner) {
     const Lock guard(mutex_);
     if (held_at_.load(std::memory_order_relaxed) != checkpoint || copy_ == nullptr) return nullptr;
+    RE_CHECK(owner != nullptr && copies_.load(std::memory_order_relaxed));
     held_at_.store(0, std::memory_order_relaxed);
     StateCopy* const copy = copy_.get();
     return {copy, [kept = std::move(copy_), owner = std::move(owner)](StateCopy*) { kept->abandon(); }};

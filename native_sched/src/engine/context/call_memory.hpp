@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "rayelastic/assert.hpp"
 #include "rayelastic/record/chunk.hpp"
 
 namespace rayelastic {
@@ -30,10 +31,12 @@ class CallMemory {
       used_ = start + bytes;
     }
     touched_ = true;
+    RE_CHECK(used_ <= arena_->size() && used_ >= bytes);
     return arena_->data() + used_ - bytes;
   }
   // Keeps a chunk alive for the records emitted until the next submit.
   void attach(Chunk* chunk) {
+    RE_CHECK(chunk != nullptr);
     if (attached_.empty() || attached_.back().get() != chunk) attached_.push_back(ChunkRef::share(chunk));
   }
   void drop_attached() noexcept { attached_.clear(); }

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "rayelastic/assert.hpp"
 #include "rayelastic/engine/scheduler.hpp"
 
 namespace rayelastic {
@@ -22,7 +23,10 @@ class InputEnds {
   // A final mark is taken, with which a port ends or doesn't.
   void begin(bool port_ends) noexcept { port_ends_ = port_ends; }
   // One edge more has ended. True: it was the last.
-  [[nodiscard]] bool end_edge() noexcept { return ++ended_ >= edges_; }
+  [[nodiscard]] bool end_edge() noexcept {
+    RE_CHECK(ended_ < edges_);
+    return ++ended_ == edges_;
+  }
   [[nodiscard]] bool take_port_end() noexcept { return std::exchange(port_ends_, false); }
   // Any thread may ask from now on. Of the first kPortsWaitedFor ports.
   void publish(std::size_t port) noexcept { ports_.fetch_or(1U << (port % kPortsWaitedFor), std::memory_order_release); }

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "rayelastic/assert.hpp"
+
 namespace rayelastic {
 
 class Port;
@@ -25,7 +27,10 @@ class LoopProbe {
   void begin() noexcept { returned_ = 0; }
   [[nodiscard]] bool is_loop_empty() const noexcept { return returned_ == 0; }
   // A probe has come by one edge. True: it has come by all, `edges` in an operator inside the loop, the feedback edges at the head.
-  [[nodiscard]] bool arrive(std::size_t edges) noexcept { return ++arrived_ >= edges && std::exchange(arrived_, 0) > 0; }
+  [[nodiscard]] bool arrive(std::size_t edges) noexcept {
+    RE_CHECK(arrived_ < edges);
+    return ++arrived_ == edges && std::exchange(arrived_, 0) > 0;
+  }
   [[nodiscard]] bool arrive_at_head() noexcept { return arrive(feedbacks_); }
 
  private:

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine/context/port.hpp"
+#include "rayelastic/assert.hpp"
 #include "rayelastic/operator/recovery.hpp"
 
 namespace rayelastic {
@@ -59,6 +60,7 @@ void OperatorContext::add_consumer(std::size_t output, Port* port, std::uint32_t
 
 void OperatorContext::keep_way() {
   if (outputs_.size() == 0 || outputs_[0].consumers.size() != 1) return;
+  RE_CHECK(outputs_.only() == nullptr);
   outputs_.set_only(outputs_[0].consumers.front());
   outputs_.only()->keep_way(outputs_.way());
 }
@@ -153,6 +155,7 @@ bool OperatorContext::step_in_parts(EngineThread& thread, Run& run, bool in_plac
     const std::size_t count = std::min(longest, run.count - done);
     call_.input = {run.records + done * call_.in_stride, count, call_.in_stride, run.chunks, in_place ? run.home : nullptr};
     done += count;
+    RE_CHECK(done <= run.count && count > 0);
     if (!in_place && buffer_.is_shared() && !try_renew_buffer(token_held)) return false;
     std::byte* const out = in_place ? const_cast<std::byte*>(call_.input.records) : buffer_.data();
     const bool paced = shape_.paced && begin_paced(thread);
@@ -177,6 +180,7 @@ bool OperatorContext::hand_on(std::byte* out, std::size_t count, Chunk* home, Ru
   next = outputs_.way().load(std::memory_order_relaxed);
   if (next == nullptr && outputs_.only() != nullptr) next = outputs_.only()->open_way();
   if (next == nullptr) return false;
+  RE_CHECK(next != this);
   counters_.out.add(count);
   run = {out, count, shape_.out_stride, shape_.text_out ? output_chunks() : std::span<Chunk* const>{}, home};
   next->safe_point_.expect();
@@ -261,9 +265,9 @@ std::int64_t OperatorContext::process(std::byte* out, std::int64_t capacity) {
     if (call_.occasion == Occasion::Watermark) return op_->on_watermark(watermarks_.value(), out, capacity, this);
     return call_.occasion == Occasion::Finish ? op_->finish(out, capacity, this) : op_->on_port_end(out, capacity, this);
   } catch (const std::exception& error) {
-    call_.message = error.what();
+    call_.message = thrown(error);
   } catch (...) {
-    call_.message = "threw something that is no std::exception";
+    call_.message = op_->name() + ": threw something that is no std::exception";
   }
   return kNoRecord;
 }
@@ -272,11 +276,12 @@ std::int64_t OperatorContext::process(std::byte* out, std::int64_t capacity) {
 std::int64_t OperatorContext::recover(std::int64_t failed, std::uint64_t sent, std::byte* out, std::int64_t capacity) {
   const auto n = static_cast<std::int64_t>(call_.input.count);
   if (failed >= n) return REL_FAILED(failed);
+  RE_CHECK(failed >= 0 && counters_.out.get() >= sent);
   const auto flushed = static_cast<std::int64_t>(counters_.out.get() - sent);
   try {
     return op_->recovery()->go_on(*op_, {call_.input.records, n, out, capacity, failed, flushed, call_.kept}, this);
   } catch (const std::exception& error) {
-    call_.message = error.what();
+    call_.message = thrown(error);
     return REL_FAILED(INT64_MAX - 1);
   }
 }
@@ -284,6 +289,7 @@ std::int64_t OperatorContext::recover(std::int64_t failed, std::uint64_t sent, s
 bool OperatorContext::submit(std::byte* out, std::size_t count) {
   if (start_.skip > 0) [[unlikely]] {
     const std::size_t skipped = std::min<std::uint64_t>(start_.skip, count);
+    RE_CHECK(skipped <= count && shape_.source);
     start_.skip -= skipped;
     out += skipped * shape_.out_stride;
     count -= skipped;
@@ -310,6 +316,7 @@ bool OperatorContext::deliver(std::byte* out, std::size_t count) {
 
 void OperatorContext::end_call() {
   if (!call_.needs_cleanup) return;
+  RE_CHECK(!call_.flushing);
   call_.needs_cleanup = false;
   call_.message.clear();
   memory_.end_call();  // also what a mark made the operator emit

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <span>
 #include <string>
@@ -239,6 +240,7 @@ class alignas(64) OperatorContext final : public rel_context {
   void end_call();
   [[nodiscard]] bool try_renew_buffer(bool token_held);
   void report(std::int64_t index);
+  [[nodiscard]] std::string thrown(const std::exception& error) const;
   void tell(std::string message, const Run& run, std::int64_t index) const;
 
   // What every call touches comes first, in as few cache lines as can be: long pipelines don't fit the first cache otherwise.

@@ -6,6 +6,7 @@
 #include "engine/context/operator_context.hpp"
 #include "engine/context/port.hpp"
 #include "engine/graph/junction.hpp"
+#include "rayelastic/assert.hpp"
 
 namespace rayelastic {
 
@@ -17,6 +18,7 @@ void OperatorContext::meet(std::vector<Junction::Input> inputs) {
 std::int64_t OperatorContext::take(std::size_t input, const Run& run, bool writable, bool token_held) {
   if (junction_->is_conjunctive()) return stage(input, run);
   const Junction::Input& from = junction_->input(input);
+  RE_CHECK(run.stride == from.stride);
   if (!from.feedback && junction_->gate.is_burdened()) {
     if (token_held) engine_.leave_token(*current_thread);
     return 0;
@@ -32,6 +34,7 @@ std::int64_t OperatorContext::stage(std::size_t input, const Run& run) {
   Run rest = run;
   for (;;) {
     const std::size_t staged = junction_->stage(input, rest);
+    RE_CHECK(staged <= rest.count);
     rest.records += staged * rest.stride;
     rest.count -= staged;
     if (!fire()) return -1;
@@ -50,6 +53,7 @@ bool OperatorContext::fire_all() {
   bool ok = true;
   for (auto firings = junction_->ready(); ok && firings.has_value(); firings = junction_->ready()) {
     const Doing doing(*current_thread, static_cast<std::uint32_t>(id_));
+    RE_CHECK(!junction_->is_firing());
     junction_->begin(*firings);
     counters_.in.add(junction_->records());
     call_.input = junction_->part(0);

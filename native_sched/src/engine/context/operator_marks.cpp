@@ -9,6 +9,7 @@
 #include "engine/context/operator_context.hpp"
 #include "engine/context/port.hpp"
 #include "operator/waiting.hpp"
+#include "rayelastic/assert.hpp"
 
 namespace rayelastic {
 
@@ -24,12 +25,14 @@ bool OperatorContext::pass(Mark mark) {
     if (!pass(output, mark)) return false;
   }
   if (mark.kind == MarkKind::Barrier) alignment_.pass(mark.value);
+  RE_CHECK(mark.kind != MarkKind::Probe && mark.kind != MarkKind::Command);  // these never leave by here
   return true;
 }
 
 bool OperatorContext::pass(std::size_t output, Mark mark) {
   if (!await_alignment()) return false;
   const OutputPort& port = outputs_[output];
+  RE_CHECK(port.edges.size() == port.consumers.size());
   for (std::size_t index = 0; index < port.consumers.size(); ++index) {
     if (!port.consumers[index]->accept({mark.kind, mark.value, port.edges[index]})) return false;
   }
@@ -88,7 +91,7 @@ bool OperatorContext::show(Mark mark) {
       onward = mark.kind == MarkKind::Barrier ? op_->on_barrier(mark.value, this) : op_->on_mark(mark, this);
     }
   } catch (const std::exception& error) {
-    fail(error.what());
+    fail(thrown(error));
   }
   if (!call_.message.empty()) report(-1);
   end_call();
@@ -107,6 +110,7 @@ bool OperatorContext::end_port() {
 // All that was to come has come.
 bool OperatorContext::end() {
   const bool finishing = op_->has_any(REL_SINK) || op_->announces_end() || engine_.finishing.load(std::memory_order_relaxed);
+  RE_CHECK(!is_final());
   watermarks_.end();
   if (op_->has_any(REL_ON_FINISH) && finishing && !call_and_submit(Occasion::Finish)) return false;
   if (engine_.is_stopping() || !pass(Mark{MarkKind::Final, 0})) return false;
@@ -149,6 +153,7 @@ bool OperatorContext::send_time_mark() {
 }
 
 void OperatorContext::run_source() {
+  RE_CHECK(shape_.source && ends_.edges() == 0);
   (void)ends_.add_edge();  // its own end
   bool ok = true;
   start_.wait(*this);

@@ -19,6 +19,7 @@
 
 #include "engine/context/operator_context.hpp"
 #include "engine/context/port.hpp"
+#include "rayelastic/assert.hpp"
 
 namespace rayelastic {
 
@@ -66,12 +67,13 @@ std::int64_t OperatorContext::take_part(const Run& run) {
     taken = op_->process_partial(run.records, static_cast<std::int64_t>(run.count), problem);
   } catch (const std::exception& error) {
     taken = REL_FAILED(INT64_MAX - 1);
-    problem = error.what();
+    problem = thrown(error);
   }
   if (taken < 0) {
     tell(std::move(problem), run, -1 - taken);
     return -1;
   }
+  RE_CHECK(taken == static_cast<std::int64_t>(run.count));
   counters_.partial.add(run.count);
   return static_cast<std::int64_t>(run.count);
 }

@@ -8,6 +8,7 @@
 
 #include "engine/context/operator_context.hpp"
 #include "engine/context/port.hpp"
+#include "rayelastic/assert.hpp"
 #include "rayelastic/state/keyed_state.hpp"
 
 namespace rayelastic {
@@ -38,6 +39,7 @@ bool OperatorContext::emit(std::int32_t output, const void* records, std::int64_
     }
     if (n == 0) return;
     OutputPort& port = outputs_[static_cast<std::size_t>(output)];
+    RE_CHECK(records != nullptr);
     const Run run{static_cast<const std::byte*>(records), static_cast<std::size_t>(n), port.stride,
                   port.has_text ? output_chunks() : std::span<Chunk* const>{}};
     ok = inside_if_source([&] {
@@ -65,6 +67,7 @@ void OperatorContext::mark(Mark mark) {
 }
 
 bool OperatorContext::mark_output(std::int32_t output, Mark mark) {
+  RE_CHECK(outputs_.has(output));
   bool ok = true;
   gil_.without(engine_, [&] { ok = inside_if_source([&] { return pass(static_cast<std::size_t>(output), mark); }) && !stopping(); });
   call_.refused = call_.refused || !ok;
@@ -72,6 +75,7 @@ bool OperatorContext::mark_output(std::int32_t output, Mark mark) {
 }
 
 std::size_t OperatorContext::room(std::int32_t output) const {
+  RE_CHECK(outputs_.has(output));
   std::size_t least = SIZE_MAX;
   for (const Port* port : outputs_[static_cast<std::size_t>(output)].consumers)
     least = std::min(least, port->capacity() - std::min(port->capacity(), port->queued()));
@@ -92,6 +96,9 @@ void OperatorContext::fail(std::string message) {
   call_.needs_cleanup = true;
   call_.message = std::move(message);
 }
+
+// What an exception says, with the operator's name: those of routers, gathers and links are in no user's program.
+std::string OperatorContext::thrown(const std::exception& error) const { return op_->name() + ": " + error.what(); }
 
 // Ends the job: the function failed on that record of a run, if it is one.
 void OperatorContext::tell(std::string message, const Run& run, std::int64_t index) const {

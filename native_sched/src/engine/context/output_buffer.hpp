@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "rayelastic/assert.hpp"
 #include "rayelastic/record/chunk.hpp"
 
 namespace rayelastic {
@@ -25,6 +26,7 @@ class OutputBuffer {
     chunk_ = Chunk::allocate(bytes_ + kAlignment);
     const auto address = reinterpret_cast<std::uintptr_t>(chunk_->data());
     data_ = reinterpret_cast<std::byte*>((address + kAlignment - 1) / kAlignment * kAlignment);
+    RE_CHECK(reinterpret_cast<std::uintptr_t>(data_) + bytes_ <= address + chunk_->size());
   }
 
  private:

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "engine/engine_thread.hpp"
+#include "rayelastic/assert.hpp"
 #include "rayelastic/operator/operator.hpp"
 
 namespace rayelastic {
@@ -37,6 +38,7 @@ class Outputs {
 
   // `onward`: no feedback edge.
   void add_consumer(std::size_t output, Port* port, std::uint32_t edge, bool onward) {
+    RE_CHECK(output < ports_.size() && port != nullptr);
     ports_[output].consumers.push_back(port);
     ports_[output].edges.push_back(edge);
     onward_ += onward ? 1 : 0;
@@ -60,6 +62,7 @@ class Outputs {
     std::size_t way = turn_++ % ways;
     auto output = ports_.begin();
     for (; way >= output->consumers.size(); ++output) way -= output->consumers.size();
+    RE_CHECK(output != ports_.end() && output->edges.size() == output->consumers.size());
     edge = output->edges[way];
     return output->consumers[way];
   }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "operator/record_buffer.hpp"
+#include "rayelastic/assert.hpp"
 
 namespace rayelastic {
 
@@ -44,6 +45,7 @@ class Spill {
       records_.chunks_of(run.count, chunks_);
       run.chunks = chunks_;
       const std::size_t taken = queue.push(run);
+      RE_CHECK(taken <= run.count && run.count > 0);
       if (taken == 0) return;
       records_.pop(taken);
     }

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "rayelastic/assert.hpp"
 #include "rayelastic/operator/operator.hpp"
 
 namespace rayelastic {
@@ -28,6 +29,7 @@ class Watermarks {
     if (least <= value_ && !was_idle) return Change::None;
     const bool advanced = least > value_;
     value_ = std::max(value_, least);
+    RE_CHECK(value_ < kEndOfTime);
     if (value_ == kNoWatermark) return Change::None;
     event_time_.store(value_, std::memory_order_relaxed);
     return advanced ? Change::Advanced : Change::Active;

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <thread>
 
+#include "rayelastic/assert.hpp"
+
 namespace rayelastic {
 
 namespace {
@@ -68,6 +70,7 @@ void Profiler::see(EngineThread& thread, bool of_scheduler) {
   const std::uint64_t used = std::min(cpu - std::min(cpu, thread.watch.cpu_ns), elapsed_ns_);
   if (cpu != 0) thread.watch.cpu_ns = cpu;
   const bool in_operator = doing < profile_.operator_cpu.size();
+  RE_CHECK(used <= elapsed_ns_);
   thread.watch.unplaced_ns += used;
   const bool ran_on = used >= elapsed_ns_ - elapsed_ns_ / 8;
   const bool asleep = !ran_on && (used > 0 || in_operator) && is_asleep(thread);

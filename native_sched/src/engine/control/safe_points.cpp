@@ -4,6 +4,8 @@
 #include <thread>
 #include <utility>
 
+#include "rayelastic/assert.hpp"
+
 namespace rayelastic {
 
 namespace {
@@ -24,9 +26,12 @@ bool wait_until(std::chrono::steady_clock::time_point deadline, const Engine& en
 }  // namespace
 
 SafePoints::SafePoints(const Contexts& contexts, const Ports& ports, const std::vector<Edge>& edges, std::vector<OperatorId> order)
-    : contexts_(contexts), ports_(ports), edges_(edges), order_(std::move(order)) {}
+    : contexts_(contexts), ports_(ports), edges_(edges), order_(std::move(order)) {
+  RE_CHECK(order_.size() == contexts_.size() && ports_.size() == contexts_.size());
+}
 
 std::string SafePoints::hold(const std::vector<OperatorId>& ids, bool drain, std::chrono::nanoseconds patience, const Engine& engine) {
+  RE_CHECK(std::ranges::all_of(ids, [this](OperatorId id) { return id < contexts_.size(); }));
   const Clock::time_point deadline = Clock::now() + patience;
   Some wanted(contexts_.size(), false);
   for (const OperatorId id : ids) wanted[id] = !is_held(id);
@@ -44,6 +49,7 @@ std::string SafePoints::hold(const std::vector<OperatorId>& ids, bool drain, std
   std::vector<OperatorId> done;
   const auto give_up = [&](OperatorId at, const std::string& why) {
     for (const OperatorId id : done) contexts_[id]->safe_point().release();
+    RE_ASSERT(std::ranges::none_of(done, [this](OperatorId id) { return is_held(id); }));
     return engine.stopping.load(std::memory_order_seq_cst) ? std::string("the PE has stopped")
                                                            : "operator '" + contexts_[at]->op().name() + "' " + why;
   };
@@ -57,6 +63,7 @@ std::string SafePoints::hold(const std::vector<OperatorId>& ids, bool drain, std
   };
   if (const OperatorId at = drain ? open_stages(deadline, engine) : kNone; at != kNone)
     return give_up(at, "is still in a call of its function");
+  RE_CHECK(done.empty());
   const char* const busy = "doesn't come to its safe point in time: its function is still at work, or waits for an operator downstream";
   if (const OperatorId at = hold_all([&](OperatorId id) { return drain && root[id]; }); at != kNone) return give_up(at, busy);
   if (drain && !wait_quiet(drained, deadline, engine)) {
@@ -70,6 +77,7 @@ std::string SafePoints::hold(const std::vector<OperatorId>& ids, bool drain, std
 
 std::string SafePoints::take_in_parts(OperatorId id, std::chrono::nanoseconds patience, const Engine& engine) {
   OperatorContext& context = *contexts_[id];
+  RE_CHECK(id < contexts_.size());
   struct SettleRequest {
     explicit SettleRequest(OperatorContext& of) : context(of) { context.partial_run().want_settled(true); }
     SettleRequest(const SettleRequest&) = delete;

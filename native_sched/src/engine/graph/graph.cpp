@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <atomic>
 
+#include "rayelastic/assert.hpp"
+
 namespace rayelastic {
 
 Graph::Graph(const Operators& operators, const std::vector<Placement>& placements, const std::vector<Edge>& edges)
@@ -27,6 +29,7 @@ Graph::Graph(const Operators& operators, const std::vector<Placement>& placement
       }
       input = feedback;
     }
+    RE_CHECK(input < inputs_[edge.to].size() && inputs_[edge.to][input].feedback == edge.feedback);
     ++inputs_[edge.to][input].edges;
   }
 }
@@ -39,7 +42,9 @@ std::size_t Graph::port_count() const noexcept {
 
 void Graph::build(Engine& engine, const Models& models, const Overflow& overflow) {
   ports_.resize(operators_.size());
+  RE_CHECK(contexts_.empty() && placements_.size() == operators_.size());
   for (OperatorId id = 0; id < operators_.size(); ++id) add_operator(id, engine, models, overflow);
+  RE_CHECK(contexts_.size() == operators_.size());
   for (const Edge& edge : edges_) connect(edge);
   for (OperatorId id = 0; id < operators_.size(); ++id) {
     if (!operators_[id]->takes_commands()) continue;
@@ -69,6 +74,7 @@ void Graph::begin_after(const Beginning& beginning) {
 
 // Downstream first: a function's parts lead to those of what takes its output.
 void Graph::find_parts() {
+  RE_CHECK(order().size() == operators_.size());
   std::vector<OperatorContext*> next(operators_.size(), nullptr);
   std::vector<std::size_t> ways(operators_.size(), 0);
   for (const Edge& edge : edges_) {
@@ -86,6 +92,7 @@ void Graph::add_operator(OperatorId id, Engine& engine, const Models& models, co
   const bool conjunctive = !operators_[id]->demands().empty();
   contexts_.push_back(std::make_unique<OperatorContext>(id, operators_[id], placements_[id], engine));
   OperatorContext& context = *contexts_.back();
+  RE_CHECK(contexts_.size() == id + 1 && ports_[id].empty());
   if (inputs_[id].size() > 1 || conjunctive) context.meet(inputs_[id]);
   if (conjunctive) relate_ports(id, engine);
   const auto named = models.find(id);
@@ -104,6 +111,7 @@ void Graph::relate_ports(OperatorId id, Engine& engine) {
   engine.replaces_waiting.store(true, std::memory_order_relaxed);
   for (std::size_t port = 0; port < operators_[id]->demands().size(); ++port) {
     for (std::size_t other = 0; other < operators_[id]->demands().size(); ++other) {
+      RE_CHECK(contexts_[id]->junction() != nullptr);
       if (other != port && wiring_.are_related(id, port, other)) contexts_[id]->junction()->relate(port, other);
     }
   }
@@ -114,6 +122,7 @@ void Graph::connect(const Edge& edge) {
   Port& port = *ports_[edge.to][edge.feedback ? feedback_inputs_[edge.to][edge.input] : edge.input];
   const Place place = edge.feedback ? Place::Feedback : wiring_.is_in_loop(edge) ? Place::InLoop : Place::Outside;
   const std::uint32_t number = edge.feedback ? 0 : contexts_[edge.to]->add_input();
+  RE_CHECK(edge.feedback || number + 1 == contexts_[edge.to]->inputs());
   contexts_[edge.from]->add_consumer(edge.output, &port, number, place);
   port.add_edge();
 }

@@ -4,6 +4,8 @@
 #include <limits>
 #include <numeric>
 
+#include "rayelastic/assert.hpp"
+
 namespace rayelastic {
 
 Junction::Junction(Operator& op, std::vector<Input> inputs, std::size_t stage_records, std::size_t spare_bytes)
@@ -21,6 +23,7 @@ Junction::Junction(Operator& op, std::vector<Input> inputs, std::size_t stage_re
 }
 
 bool Junction::end_edge(std::size_t input) {
+  RE_CHECK(input < inputs_.size() && inputs_[input].finals < inputs_[input].edges);
   if (++inputs_[input].finals < inputs_[input].edges) return false;
   gate.close(input);
   return true;
@@ -30,10 +33,12 @@ std::size_t Junction::stage(std::size_t input, const Run& run) {
   const std::size_t size = stages_[input].size();
   const std::size_t count = is_open() ? run.count : std::min(run.count, limits_[input] - std::min(limits_[input], size));
   stages_[input].append(run, count);
+  RE_CHECK(stages_[input].size() == size + count);
   return count;
 }
 
 Junction::Widened Junction::widen(std::size_t input) {
+  RE_CHECK(input < relatives_.size());
   const auto lacks = [this](std::size_t port) {
     return !gate.is_closed(port) && stages_[port].size() < static_cast<std::size_t>(demands_[port].count);
   };
@@ -64,16 +69,19 @@ std::optional<std::int64_t> Junction::ready() const {
 }
 
 void Junction::begin(std::int64_t firings) {
+  RE_CHECK(!is_firing() && firings >= 0);
   firings_ = firings;
   chunks_.clear();
   for (std::size_t port = 0; port < demands_.size(); ++port) {
     const bool exact = firings > 0 && demands_[port].kind == Demand::Kind::Exact;
     counts_[port] = exact ? static_cast<std::size_t>(firings * demands_[port].count) : std::min(stages_[port].size(), stage_records_);
+    RE_CHECK(counts_[port] <= stages_[port].size());
     stages_[port].chunks_of(counts_[port], chunks_);
   }
 }
 
 void Junction::consume() {
+  RE_CHECK(is_firing());
   firings_ = -1;
   chunks_.clear();
   for (std::size_t port = 0; port < demands_.size(); ++port) {

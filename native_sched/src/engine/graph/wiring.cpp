@@ -4,6 +4,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "rayelastic/assert.hpp"
+
 namespace rayelastic {
 
 namespace {
@@ -164,9 +166,11 @@ void Wiring::find_order() {
   }
   for (std::size_t ordered = 0; ordered < order_.size(); ++ordered) {
     for (const OperatorId to : next[order_[ordered]]) {
+      RE_CHECK(inputs[to] > 0);
       if (--inputs[to] == 0) order_.push_back(to);
     }
   }
+  RE_CHECK(order_.size() <= operators_.size());
   if (order_.size() == operators_.size()) return;
   const auto on_cycle = std::ranges::find_if(inputs, [](std::size_t left) { return left > 0; });
   refuse(*operators_[static_cast<std::size_t>(on_cycle - inputs.begin())],
@@ -183,6 +187,7 @@ void Wiring::find_queues() {
       next[edge.from].push_back(edge.to);
     }
   }
+  RE_CHECK(order_.size() == operators_.size());
   std::vector<std::size_t> stack(operators_.size(), 0);  // of the calls that this one is in, if nothing had a queue that needs none
   for (const OperatorId id : order_) {
     queued_[id] = queued_[id] || !operators_[id]->demands().empty() || stack[id] >= kStackOfStretch;

@@ -5,6 +5,8 @@
 #include <new>
 #include <utility>
 
+#include "rayelastic/assert.hpp"
+
 namespace rayelastic {
 
 namespace {
@@ -32,10 +34,12 @@ KeyedState::Copy::Copy(const KeyedState& table, CopyForm form)
       form_(std::move(form)),
       number_(table.version_),
       slots_(table.slot_count_),
+      keys_(table.size()),
       segment_count_(table.changed_.size()),
       changed_after_(table.changed_),
       segments_(std::make_unique<Segment[]>(segment_count_)) {
   if (!form_.tells_all_changes) std::ranges::fill(changed_after_, number_);
+  RE_CHECK(slots_ <= segment_count_ << table.segment_shift_ && slots_ <= table.blocks_.size() << table.block_shift_);
   blocks_.reserve(table.blocks_.size());
   for (const auto& block : table.blocks_) blocks_.push_back(block.get());
   const std::size_t groups = slots_ / kSlots + 1;
@@ -45,6 +49,7 @@ KeyedState::Copy::Copy(const KeyedState& table, CopyForm form)
 
 void KeyedState::Copy::keep(std::uint32_t number) {
   if (number >= slots_) return;
+  RE_CHECK(number >> table_.segment_shift_ < segment_count_);
   Segment& segment = segments_[number >> table_.segment_shift_];
   if (segment.is_skipped.load(std::memory_order_relaxed)) return;
   CopyMarks& marks = marks_[number / kSlots];
@@ -79,8 +84,11 @@ std::optional<StateChunk> KeyedState::Copy::next_chunk(std::size_t max_bytes) {
     }
     if (writer.keys() == 0) continue;
     given_ = true;
+    exported_ += writer.keys();
+    RE_CHECK(exported_ <= keys_);  // a key that was kept aside isn't exported again
     return StateChunk{from, writer.finish()};
   }
+  RE_CHECK(group_ * kSlots >= slots_);
   over_.store(true, std::memory_order_release);
   if (more_ < form_.more.size()) {
     given_ = true;
@@ -93,6 +101,7 @@ std::optional<StateChunk> KeyedState::Copy::next_chunk(std::size_t max_bytes) {
 }
 
 bool KeyedState::Copy::export_segment(StateWriter& writer, std::size_t max_bytes) {
+  RE_CHECK(segment_ < segment_count_);
   const std::size_t behind = std::min((segment_ + 1) << table_.segment_shift_, slots_);
   if (segments_[segment_].is_skipped.load(std::memory_order_relaxed)) {
     given_ = true;
@@ -114,6 +123,7 @@ bool KeyedState::Copy::export_segment(StateWriter& writer, std::size_t max_bytes
     writer.append_keys(aside[piece_]);
     if (form_.rest) form_.rest();
   }
+  RE_CHECK(group_ * kSlots >= behind);
   aside = {};
   return true;
 }

@@ -14,6 +14,7 @@
 #include <optional>
 #include <vector>
 
+#include "rayelastic/assert.hpp"
 #include "rayelastic/mutex.hpp"
 #include "rayelastic/state/keyed_state.hpp"
 #include "rayelastic/state/state_bytes.hpp"
@@ -61,6 +62,7 @@ class KeyedState::Copy final : public StateCopy {
   const CopyForm form_;
   const std::uint64_t number_;
   const std::size_t slots_;
+  const std::size_t keys_;
   const std::size_t segment_count_;
   std::vector<std::uint64_t> changed_after_;
   std::vector<const std::byte*> blocks_;
@@ -72,10 +74,11 @@ class KeyedState::Copy final : public StateCopy {
 
   // The reader's.
   std::size_t segment_ REL_GUARDED_BY(reading_) = 0;
-  std::size_t group_ REL_GUARDED_BY(reading_) = 0;  // of all
-  std::size_t piece_ REL_GUARDED_BY(reading_) = 0;  // of what was kept aside of the segment
-  std::size_t more_ REL_GUARDED_BY(reading_) = 0;   // of the form
-  bool given_ REL_GUARDED_BY(reading_) = false;     // something, or it was skipped
+  std::size_t group_ REL_GUARDED_BY(reading_) = 0;       // of all
+  std::size_t piece_ REL_GUARDED_BY(reading_) = 0;       // of what was kept aside of the segment
+  std::size_t more_ REL_GUARDED_BY(reading_) = 0;        // of the form
+  bool given_ REL_GUARDED_BY(reading_) = false;          // something, or it was skipped
+  std::uint64_t exported_ REL_GUARDED_BY(reading_) = 0;  // keys
 };
 
 }  // namespace rayelastic

@@ -1,5 +1,6 @@
 #include "rayelastic/state/keyless_state.hpp"
 
+#include "rayelastic/assert.hpp"
 #include "state/copy/written_copy.hpp"
 
 namespace rayelastic {
@@ -18,7 +19,9 @@ std::vector<std::byte> KeylessState::written() const {
 
 std::vector<std::byte> KeylessState::export_chunk(const KeySelection& /*keys*/, std::uint64_t& at, std::size_t /*max_bytes*/) {
   at = 0;
-  return written();
+  std::vector<std::byte> bytes = written();
+  RE_ASSERT(can_read(bytes));
+  return bytes;
 }
 
 std::shared_ptr<StateCopy> KeylessState::begin_copy() {
@@ -31,14 +34,20 @@ std::shared_ptr<StateCopy> KeylessState::begin_copy() {
   return std::make_shared<WrittenCopy>(++copies_, std::move(chunks));
 }
 
-std::size_t KeylessState::import_range(std::span<const std::byte> bytes) {
+// Throws StateError for what import_range doesn't take.
+bool KeylessState::can_read(std::span<const std::byte> bytes) {
   StateReader reader(bytes, kMagic, layout());
   if (reader.keys() > 0) throw StateError("exported state has keys, and this operator has none");
-  const StateReader start = reader;
   read(reader, false);
   if (!reader.empty()) throw StateError("exported state has bytes after its end");
-  reader = start;
+  return true;
+}
+
+std::size_t KeylessState::import_range(std::span<const std::byte> bytes) {
+  (void)can_read(bytes);
+  StateReader reader(bytes, kMagic, layout());
   read(reader, true);
+  RE_CHECK(reader.empty());
   return 0;
 }
 
