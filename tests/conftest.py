@@ -58,6 +58,7 @@ def no_earlier_run() -> Iterator[None]:
     shutil.rmtree(Path(os.environ["XDG_STATE_HOME"]) / "rayelastic", ignore_errors=True)
 
 
+@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in the same hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if CLUSTER in item.path.parents:
