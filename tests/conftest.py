@@ -62,8 +62,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if CLUSTER in item.path.parents:
             item.add_marker(pytest.mark.cluster)
-            with_spark = "spark" in getattr(item, "fixturenames", ())
-            item.add_marker(pytest.mark.xdist_group("spark" if with_spark else item.path.name))
             if item.get_closest_marker("timeout") is None:
                 item.add_marker(pytest.mark.timeout(CLUSTER_TIMEOUT))
 
