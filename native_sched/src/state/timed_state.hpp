@@ -53,7 +53,7 @@ class TimedState : public StateTable {
 
   // Before anything else: the table of keys, one pointer each, null for a new key; what waits.
   void keep(KeyedState* keys, WaitingRecords* waiting) noexcept {
-    RE_CHECK(keys_ == nullptr && waiting_ == nullptr);
+    RE_CHECK(keys_ == nullptr || keys_ == keys);
     RE_CHECK(keys == nullptr || keys->state_size() >= sizeof(void*));
     keys_ = keys;
     waiting_ = waiting;
