@@ -103,12 +103,13 @@ OperatorObject python(std::string name, nb::object function, const SchemaObject*
 OperatorObject python_ports(std::string name, nb::object function, const std::vector<InputPort>& inputs,
                             const std::vector<SchemaObject>& outputs, const std::string& view, std::uint32_t flags, nb::object state,
                             bool letters) {
-  PythonPorts described{.name = name,
-                        .function = function.ptr(),
-                        .outputs = schemas_of(outputs),
-                        .view = view_named(name, view),
-                        .flags = flags,
-                        .letters = letters};
+  PythonPorts described;
+  described.name = name;
+  described.function = function.ptr();
+  described.outputs = schemas_of(outputs);
+  described.view = view_named(name, view);
+  described.flags = flags;
+  described.letters = letters;
   for (const auto& [schema, type, keys, demand, time] : inputs) {
     described.inputs.push_back(schema.schema);
     described.input_types.push_back(type.ptr());

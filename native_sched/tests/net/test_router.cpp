@@ -368,7 +368,8 @@ TEST(a_target_hears_of_a_watermark_before_there_is_a_record) {
 // No user has named a router, so what it throws has its name.
 TEST(what_a_router_throws_has_its_name) {
   auto router = std::make_shared<Router>(
-      text_row_schema(), RouterOptions{.name = "words->count router", .keys = {"text"}, .owners = std::vector<std::uint16_t>(8, 0)});
+      text_row_schema(),
+      RouterOptions{.name = "words->count router", .keys = {"text"}, .owners = std::vector<std::uint16_t>(8, 0), .locals = {}});
   TestOperator texts{.name = "texts", .flags = REL_SOURCE, .outputs = {text_row_schema()}};
   texts.process = [](const void*, std::int64_t, void* out, std::int64_t, void*, rel_context* context) -> std::int64_t {
     constexpr std::uint32_t kBytes = 2000;

@@ -81,8 +81,11 @@ std::int64_t on_time(const void*, std::int64_t, void*, std::int64_t, void*, rel_
 std::shared_ptr<Operator> timers() {
   const auto moment = schema_of({field("key", Type::String), field("at", Type::Int64)});
   const auto unexplained = [](const std::byte*) { return std::string(); };
-  return make_process("timers", {kRows, kRows, moment}, {"key"}, {.on_tuple = on_tuple, .on_time = on_time},
-                      {.time = "at", .initial = std::vector<std::byte>(8), .why_tuple = unexplained, .why_moment = unexplained}, nullptr);
+  ProcessOptions options;
+  options.time = "at";
+  options.initial = std::vector<std::byte>(8);
+  options.why_tuple = options.why_moment = unexplained;
+  return make_process("timers", {kRows, kRows, moment}, {"key"}, {.on_tuple = on_tuple, .on_time = on_time}, std::move(options), nullptr);
 }
 
 Format stages_format() {
