@@ -127,8 +127,9 @@ class _Server(ThreadingMixIn, WSGIServer):
         descriptor = request.fileno()
         with self._context.wrap_socket(request, server_side=True, do_handshake_on_connect=False) as secured:
             with self._lock:
-                if descriptor in self._open:  # otherwise its time is over already
-                    self._open[descriptor] = (self._open[descriptor][0], secured)
+                if descriptor not in self._open:  # ended before it was wrapped, which nothing but this thread noticed
+                    return
+                self._open[descriptor] = (self._open[descriptor][0], secured)
             try:
                 secured.do_handshake()
                 super().finish_request(secured, client_address)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import os
 import socket
+import ssl
 import threading
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 import pytest
@@ -200,3 +202,29 @@ def test_bad_requests_are_one_line_a_minute(monkeypatch: pytest.MonkeyPatch, cap
     monkeypatch.setattr(access.QUIET.filters[0], "_last", -access.LOG_PERIOD)
     access.QUIET.log(logging.WARNING, "again")
     assert caplog.records[-1].getMessage() == "web UI: again (999 more since the last line)"
+
+
+@pytest.mark.parametrize("job", ["TLS"], indirect=True)
+def test_a_connection_that_is_ended_while_tls_wraps_it_is_closed(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert job.metrics_port is not None
+    wrap, calls = ssl.SSLContext.wrap_socket, itertools.count(1)
+    begun, ended = threading.Event(), threading.Event()
+
+    def wrap_late(context: ssl.SSLContext, *args: Any, **kwargs: Any) -> ssl.SSLSocket:
+        number, wrapped = next(calls), wrap(context, *args, **kwargs)
+        if number == 1:
+            begun.set()
+            assert ended.wait(TIMEOUT)
+        elif number > metrics_port.MOST_CONNECTIONS:
+            ended.set()
+        return wrapped
+
+    monkeypatch.setattr(ssl.SSLContext, "wrap_socket", wrap_late)
+    monkeypatch.setattr(metrics_port, "DEADLINE", 10 * TIMEOUT)
+    with ExitStack() as stack:
+        first = stack.enter_context(socket.create_connection(("127.0.0.1", job.metrics_port), TIMEOUT))
+        assert begun.wait(TIMEOUT)
+        strangers(job.metrics_port, stack, HALF_HELLO)
+        first.settimeout(TIMEOUT)
+        with suppress(ConnectionError):
+            assert first.recv(1) == b""
