@@ -294,7 +294,7 @@ bool Link::is_sound(const FrameHeader& header) const {
   const FrameLimits limits{.max_frame_bytes = options_.max_frame_bytes,
                            .most_text = options_.most_text,
                            .sequence = header.sequence,
-                           .record_bytes = static_cast<std::uint32_t>(schema_->record_size())};
+                           .record_bytes = schema_ == nullptr ? 0 : static_cast<std::uint32_t>(schema_->record_size())};
   return decode_header(sealed_header_, limits, seen) == FrameFault::None && seen.frame_bytes() == header.frame_bytes();
 }
 
