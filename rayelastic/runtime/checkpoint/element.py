@@ -53,7 +53,7 @@ class Position:
     """The position of a held source.
 
     Args:
-        rows: Records that it has emitted since the job's first start.
+        rows: The number of records emitted since the job's first start.
         place: See Input.
         position: See Input.
     """

@@ -98,7 +98,7 @@ class Restarts:
         return before is None
 
     def runs(self, now: float) -> float:
-        """Record that the job runs again; return the seconds that it has waited in the outage, 0 without one."""
+        """Record that the job runs again, and return the seconds of the outage; 0: there was none."""
         if self._waiting_since is None:
             return 0.0
         self._waited, self._waiting_since = self.waited(now), None

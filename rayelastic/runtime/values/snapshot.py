@@ -82,7 +82,7 @@ class Part:
     """The part of one PE: positions of its sources, and files by operator.
 
     Args:
-        positions: {source: records that it has submitted since the job's first start}.
+        positions: {source: number of records submitted since the job's first start}.
         files: {operator: its files}.
         inputs: {source: what it reads}.
         outputs: {sink: what it has written once it has ended}, of those that write files.
