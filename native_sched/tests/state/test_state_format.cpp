@@ -15,7 +15,6 @@
 #include "rayelastic/operator/stages.hpp"
 #include "rayelastic/operators/delay.hpp"
 #include "rayelastic/operators/split.hpp"
-#include "rayelastic/operators/time/process.hpp"
 #include "state/timed_cases.hpp"
 
 using namespace rayelastic;
@@ -110,25 +109,6 @@ Format delay_format() {
   return format_of("delay", bytes);
 }
 
-// Sets a timer for each record.
-std::int64_t on_tuple(const void* in, std::int64_t, void*, std::int64_t, void* slots, rel_context* context) {
-  const TimerCommand command{TimerCommand::At, static_cast<const Row*>(in)->at + 20, 0};
-  std::memcpy(*static_cast<void**>(slots), &command.ticks, sizeof command.ticks);
-  return rel_emit(context, kTimerPort, &command, 1) == 0 ? 0 : REL_STOPPED;
-}
-
-std::int64_t on_time(const void*, std::int64_t, void*, std::int64_t, void*, rel_context*) { return 0; }
-
-std::shared_ptr<Operator> timers() {
-  const auto moment = schema_of({field("key", Type::String), field("at", Type::Int64)});
-  const auto unexplained = [](const std::byte*) { return std::string(); };
-  ProcessOptions options;
-  options.time = "at";
-  options.initial = std::vector<std::byte>(8);
-  options.why_tuple = options.why_moment = unexplained;
-  return make_process("timers", {kRows, kRows, moment}, {"key"}, {.on_tuple = on_tuple, .on_time = on_time}, std::move(options), nullptr);
-}
-
 Format stages_format() {
   const Script script = rows();
   const auto [stages, table] = make_stages({kRows, kRows}, nullptr);
@@ -141,12 +121,12 @@ std::vector<Format> formats() {
   std::vector<Format> all = {keyed_format("keys", {}),
                              keyed_format("keys that live by event time", {.ticks = 1000, .field = "at"}),
                              operator_format("event time", make_event_time("e", kRows, "at", 3)),
-                             operator_format("timers", timers()),
                              delay_format(),
                              operator_format("round robin", make_round_robin("s", kRows, 3)),
                              stages_format()};
   for (std::size_t i = 0; i < kCases.size(); ++i)
     all.push_back(operator_format("case " + std::to_string(i) + " of timed_cases.hpp", kCases[i].make(), kCases[i].ports));
+  for (const Case& timers : kTimers) all.push_back(operator_format("timers", timers.make()));
   return all;
 }
 
@@ -154,7 +134,6 @@ const std::vector<Format> kFormats = {
     {"keys", 354, 0xb2a69f96},
     {"keys that live by event time", 418, 0xb81392ae},
     {"event time", 41, 0x4920b9cd},
-    {"timers", 924, 0xa495b1b7},
     {"delay", 8757, 0xadc2c3fe},
     {"round robin", 40, 0x2b31d169},
     {"stages", 7677, 0xb40f050a},
@@ -172,11 +151,14 @@ const std::vector<Format> kFormats = {
     {"case 11 of timed_cases.hpp", 7947, 0x15f5c797},
     {"case 12 of timed_cases.hpp", 622, 0x4187275c},
     {"case 13 of timed_cases.hpp", 622, 0xc896f7a5},
-    {"case 14 of timed_cases.hpp", 579, 0xda8efd89},
-    {"case 15 of timed_cases.hpp", 1191, 0xac2d75e3},
+    {"case 14 of timed_cases.hpp", 624, 0xfd1d5691},
+    {"case 15 of timed_cases.hpp", 579, 0xda8efd89},
     {"case 16 of timed_cases.hpp", 1191, 0xac2d75e3},
-    {"case 17 of timed_cases.hpp", 635, 0x2b0861ba},
-    {"case 18 of timed_cases.hpp", 635, 0x845a14ab},
+    {"case 17 of timed_cases.hpp", 1191, 0xac2d75e3},
+    {"case 18 of timed_cases.hpp", 635, 0x2b0861ba},
+    {"case 19 of timed_cases.hpp", 635, 0x845a14ab},
+    {"timers", 884, 0x1368af17},
+    {"timers", 618, 0x9b37e2cc},
 };
 
 }  // namespace
