@@ -138,6 +138,7 @@ no-state: An operator keeps no state.; Name an operator that keeps state by key.
 state-not-readable: An operator's state isn't readable at the moment, or at all.; Retry, or read what it emits.
 not-saveable: Pickling a value of a state fails.; Keep values that pickle accepts.
 unsigned-values: Pickled Python values need a signed savepoint.; Pass a key when writing and when restoring.
+foreign-objects: Another process saved fields of type typing.Any.; Declare another type, or drop the operator's state.
 bad-location: The location of a savepoint or checkpoint is missing or unusable.; Pass a folder that every node sees.
 location-taken: Another job uses this location for its checkpoints.; Give each job its own location.
 checkpoints-gone: The checkpoints of a job are gone.; Put them back, or start without `restore=`.
