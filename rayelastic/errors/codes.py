@@ -156,6 +156,7 @@ class ErrorCode(StrEnum):
     STATE_NOT_READABLE = auto()
     NOT_SAVEABLE = auto()
     UNSIGNED_VALUES = auto()
+    FOREIGN_OBJECTS = auto()
     BAD_LOCATION = auto()
     LOCATION_TAKEN = auto()
     CHECKPOINTS_GONE = auto()

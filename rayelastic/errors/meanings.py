@@ -138,6 +138,7 @@ no-state: An operator keeps no state.; Name an operator that keeps state by key.
 state-not-readable: An operator's state isn't readable at the moment, or at all.; Retry, or read what it emits.
 not-saveable: Pickling a value of a state fails.; Keep values that pickle accepts.
 unsigned-values: Pickled Python values need a signed savepoint.; Pass a key when writing and when restoring.
+foreign-objects: Another process saved fields of type typing.Any.; Declare another type, or drop the operator's state.
 bad-location: The location of a savepoint or checkpoint is missing or unusable.; Pass a folder that every node sees.
 location-taken: Another job uses this location for its checkpoints.; Give each job its own location.
 checkpoints-gone: The checkpoints of a job are gone.; Put them back, or start without `restore=`.
@@ -160,7 +161,7 @@ link-failed: A link between two PEs was rejected or broke.; Check both processes
 link-timeout: A PE doesn't answer on its data port.; Check the processes and firewalls between the nodes.
 stream-ended: A stream had ended before a change of its routing.; Nothing: the change is undone.
 change-failed: A change of the plan was undone.; Retry; the message has the cause.
-change-half-done: A change of the plan couldn't be completed or undone.; Nothing: the job restores its last checkpoint.
+change-half-done: A change of plan stays half done, so no state is saved.; Nothing: a loss restores the last checkpoint.
 coordinator-replaced: A new coordinator took over during an operation.; Retry.
 second-coordinator: Another coordinator manages this job.; Attach to the job.
 journal-not-written: Writing the coordinator's journal fails.; Check Ray's GCS.

@@ -224,7 +224,7 @@ class ChangeJournal:
         """
         self.began = self.began if began is None else began
         if self.over is None:
-            self._write({"kind": "end", **self._all(plan, self.checkpoints)}, alone=True)
+            self._write({"kind": "end", **self._all(plan, self.checkpoints), **self._stop()}, alone=True)
 
     def leaves(self, nodes: tuple[str, ...]) -> None:
         """Record the nodes that the job has left for good."""
@@ -262,7 +262,8 @@ class ChangeJournal:
         invariant(keep > 0, "the last checkpoint is kept", keep)
         all_of_them = (*self.checkpoints, at)
         try:
-            self._write({"kind": "checkpoint", **self._all(plan, all_of_them[-keep:])}, alone=True)
+            whole = {**self._all(plan, all_of_them[-keep:]), **self._under_way()}
+            self._write({"kind": "checkpoint", **whole}, alone=True)
         except BaseException:
             self._doubtful = (*self._doubtful, at)
             raise
@@ -272,7 +273,8 @@ class ChangeJournal:
     def without(self, damaged: SavedAt, plan: ExecPlan) -> None:
         """Record that a checkpoint is damaged, so that an earlier one is restored."""
         left = tuple(checkpoint for checkpoint in self.checkpoints if checkpoint != damaged)
-        self._write({"kind": "checkpoint", **self._all(plan, left)}, alone=True)
+        whole = {**self._all(plan, left), **self._under_way(), **self._stop()}
+        self._write({"kind": "checkpoint", **whole}, alone=True)
 
     def resumes(self) -> None:
         """Record that it couldn't be saved, and continues."""
@@ -284,7 +286,7 @@ class ChangeJournal:
         self._write({"kind": "over", "state": state, "reason": reason, **left})
 
     def _all(self, plan: ExecPlan, checkpoints: tuple[SavedAt, ...]) -> dict[str, Any]:
-        """Return all that matters while no change is open."""
+        """Return all that matters while nothing is under way."""
         entry: dict[str, Any] = {"plan": plan.to_dict(), "incarnation": self.incarnation}
         if checkpoints:
             entry["checkpoints"] = [[saved.checkpoint, saved.location] for saved in checkpoints]
@@ -296,9 +298,19 @@ class ChangeJournal:
             entry["paused"] = True
         if self.secret:
             entry["secret"] = self.secret.hex()
-        if self.open_stop is not None:
-            entry["stop"] = [self.open_stop.location, self.open_stop.saved]
         return entry
+
+    def _under_way(self) -> dict[str, Any]:
+        """Return the open change, and whether a new secret is under way: a checkpoint ends neither."""
+        entry: dict[str, Any] = {"renewing": True} if self.renewing else {}
+        if (here := self.open_change) is not None:
+            old, new = here.change.old.to_dict(), here.change.new.to_dict()
+            progress = {"batch": here.batch, "moved": here.moved, "undoing": here.undoing}
+            entry["change"] = {"old": old, "new": new, **progress}
+        return entry
+
+    def _stop(self) -> dict[str, Any]:
+        return {} if (stop := self.open_stop) is None else {"stop": [stop.location, stop.saved]}
 
     def _write(self, entry: dict[str, Any], *, alone: bool = False) -> None:
         with self._lock:
@@ -312,19 +324,20 @@ class ChangeJournal:
             case "started":
                 self.incarnation = entry["incarnation"]
             case "begin":
-                change = plan_change(ExecPlan.from_dict(entry["old"]), ExecPlan.from_dict(entry["new"]))
-                self.plan, self.open_change = change.old, OpenChange(change, entry["batch"])
+                self.open_change = _open_change(entry)
+                self.plan = self.open_change.change.old
             case "moved" if here is not None:
                 self.open_change = OpenChange(here.change, here.batch, entry["count"])
             case "undo" if here is not None:
                 self.open_change = OpenChange(here.change, here.batch, here.moved, entry["count"])
-            case "end" | "checkpoint" as kind:
-                self.plan, self.open_change = ExecPlan.from_dict(entry["plan"]), None
-                self.open_stop = OpenStop(*entry["stop"]) if "stop" in entry and kind == "end" else None
+            case "end" | "checkpoint":
+                self.plan = ExecPlan.from_dict(entry["plan"])
+                self.open_change = _open_change(entry["change"]) if "change" in entry else None
+                self.open_stop = OpenStop(*entry["stop"]) if "stop" in entry else None
                 self.began = entry.get("began", self.began)
                 self.left = tuple(entry.get("left", ()))
                 self.paused = entry.get("paused", False)
-                self.secret, self.renewing = bytes.fromhex(entry.get("secret", "")), False
+                self.secret, self.renewing = bytes.fromhex(entry.get("secret", "")), entry.get("renewing", False)
                 self.checkpoints = tuple(SavedAt(*saved) for saved in entry.get("checkpoints", ()))
                 self.incarnation = max(self.incarnation, entry["incarnation"])
             case "left":
@@ -342,3 +355,8 @@ class ChangeJournal:
             case "over":
                 self.over = (entry["state"], entry["reason"])
                 self.results = entry.get("results", {})
+
+
+def _open_change(entry: dict[str, Any]) -> OpenChange:
+    change = plan_change(ExecPlan.from_dict(entry["old"]), ExecPlan.from_dict(entry["new"]))
+    return OpenChange(change, entry["batch"], entry.get("moved", 0), entry.get("undoing"))

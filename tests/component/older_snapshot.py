@@ -4,7 +4,8 @@
     python -m tests.component.older_snapshot WHERE    # there
 
 `snapshots/format_2` was written by the Python code of commit d5ffea5, the last one before files of state were packed,
-with a later native extension, whose exports are the same.
+with a later native extension, whose exports are the same. `snapshots/format_4` was written by the commit
+that added it. A new format keeps it as it is, and adds another one.
 """
 
 from __future__ import annotations
@@ -57,8 +58,19 @@ class Total:
         yield (self.total,)
 
 
-def declare(source: Any) -> rel.Topology:
-    """Each kind of state that there was."""
+class Quiet:
+    """Counts the rows of a key until none has come for a while."""
+
+    def on_tuple(self, t: Row, state: Last, out: rel.Out) -> None:
+        state.rows += 1  # type: ignore[misc]
+        out.timer(t.at + 7)
+
+    def on_time(self, time: int, state: Last, out: rel.Out) -> None:
+        out.give((time, state.rows))
+
+
+def declare(source: Any, number: int = 4) -> rel.Topology:
+    """Each kind of state that there was in a format."""
     topology = rel.Topology("older")
     rows = topology.source(source, name="rows")
     by_key = rows.key_by("key")
@@ -79,6 +91,14 @@ def declare(source: Any) -> rel.Topology:
     rows.switch(rows.filter(lambda t: t.n == 250, name="turn"), lambda t: True, name="switch", start=False).sink(
         rel.list(), name="switched"
     )
+    if number >= 4:
+        by_key.window(count=7, slide=2).aggregate(name="counts", n=rel.sum("n")).sink(rel.list(), name="counted")
+        folds = timed.window(seconds=40).fold(lambda ns, t: [*ns, t.n], [], name="folds", schema={"ns": list[int]})
+        folds.sink(rel.list(), name="folded")
+        quiet: dict[str, Any] = {"at": int, "rows": int}
+        timed.process(Quiet, name="timers", schema=quiet, state=Last, lane="compiled").sink(rel.list(), name="quiet")
+        even = rel.Pattern("even", lambda t: t.n % 2 == 0)
+        timed.match(even.then("odd", lambda t: t.n % 2 == 1, within=20), name="match").sink(rel.list(), name="found")
     return topology
 
 

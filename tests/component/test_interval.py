@@ -74,6 +74,38 @@ def test_take_ends_the_sources_that_can_be_bounded() -> None:
         assert (result["out"], result.metrics.operator("in").tuples_out) == (3, 3)
 
 
+def test_take_ends_them_through_operators_that_emit_one_tuple_for_each() -> None:
+    topology = rel.Topology("far")
+    ticking = topology.source(rel.interval(1e-3), name="in").map(lambda t: t.n, name="numbers").throttle(1e6)
+    ticking.with_columns(twice=lambda t: 2 * t.value).delay(1e-3).take(3).sink(rel.list(), name="out")
+    result = rel.run(topology)
+    assert [tuple(t) for t in result["out"]] == [(0, 0), (1, 2), (2, 4)]
+    assert result.metrics.operator("in").tuples_out == 3
+
+
+def test_but_not_through_operators_that_may_drop_some() -> None:
+    def even(t: Any) -> Any:
+        if t.value % 2:
+            raise ValueError("odd")
+        return t
+
+    topology = rel.Topology("dropping")
+    numbers = topology.source(rel.sequence(100), name="all")
+    numbers.filter(lambda t: t.value % 2 == 0).take(3).sink(rel.list(), name="filtered")
+    skipping = topology.source(rel.sequence(100), name="some").map(
+        even, on_error="skip", schema={"value": int}, lane="python"
+    )
+    skipping.take(3).sink(rel.list(), name="skipped")
+    read = topology.source(rel.sequence(100), name="read")
+    mapped = read.map(lambda t: t.value, name="mapped")
+    mapped.take(3).sink(rel.list(), name="first")
+    mapped.sink(rel.count(), name="also")
+    result = rel.run(topology)
+    for name in ("filtered", "skipped"):
+        assert [t.value for t in result[name]] == [0, 2, 4]
+    assert (len(result["first"]), result["also"]) == (3, 100)
+
+
 def test_but_not_a_source_with_another_consumer_or_of_fewer_tuples() -> None:
     topology = rel.Topology("both")
     numbers = topology.source(rel.sequence(100))

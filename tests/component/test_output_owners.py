@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,12 +17,15 @@ from typing import Any
 import pytest
 
 import rayelastic as rel
+from rayelastic import testing
 from rayelastic.connectors.output import owner as output_owner
 from rayelastic.connectors.output.folder import OutputFolder
 from rayelastic.connectors.output.owner import LEASE, OutputOwner
 from rayelastic.connectors.output.record import SinkContext
 from rayelastic.errors import JobFailedError, SinkError, SinkTakenError, StateError
 from rayelastic.runtime.values.failure import Failure
+from tests.component.checkpoint.test_checkpoints import Losing
+from tests.component.checkpoint.test_copied_state import PATIENCE, ROWS, Row
 from tests.component.outputs import KINDS, SCHEMA, TOTAL, Held, Kind, writes
 from tests.raising import raises
 
@@ -298,6 +303,36 @@ def test_a_claim_is_renewed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     while record.stat().st_mtime_ns == before:
         pass
     owner.release(changed=True)
+
+
+def renewing(sink: str) -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == f"owner-{sink}"]
+
+
+def test_nothing_renews_the_claim_of_a_writer_that_was_dropped(tmp_path: Path) -> None:
+    owner = OutputOwner(OutputFolder(str(tmp_path)), SinkContext("first", "out", "1"), "1")
+    (thread,) = renewing("out")
+    del owner
+    gc.collect()
+    thread.join(5)
+    assert not thread.is_alive()
+
+
+def test_a_lost_element_leaves_no_thread(tmp_path: Path) -> None:
+    topology, gate = rel.Topology("lost"), testing.Gate()
+    rows = topology.source(testing.script([*ROWS[:100], gate, *ROWS[100:200]], Row), name="rows")
+    rows.sink(rel.parquet(tmp_path / "out"), name="lost sink")
+    made = Losing(topology, rel.JobConfig(checkpoint=rel.Checkpoint(tmp_path / "saved", every=600.0)))
+    assert gate.wait_reached(PATIENCE)
+    made.take()
+    before = renewing("lost sink")
+    made.lose(gate)
+    made.job.wait(PATIENCE)
+    made.job.close()
+    gc.collect()
+    for thread in before:
+        thread.join(5)
+    assert (len(before), renewing("lost sink")) == (1, [])
 
 
 DAMAGES: dict[str, Callable[[Path], Any]] = {

@@ -218,6 +218,7 @@ std::size_t FrameBody::append(const std::byte* records, std::size_t count, Appen
   if (text_fields_.empty() && frame_bytes() + stride_ <= target_bytes_) {
     const std::size_t taken = std::min(count, (target_bytes_ - frame_bytes()) / stride_);
     records_.insert(records_.end(), records, records + taken * stride_);
+    schema_->clear_unused(records_.data() + count_ * stride_, taken);
     count_ += taken;
     RE_CHECK(records_.size() == count_ * stride_);
     if (taken < count) outcome = Append::Full;
@@ -262,12 +263,9 @@ std::size_t FrameBody::text_bytes(const std::byte* record) const noexcept {
 void FrameBody::take(const std::byte* record) {
   const std::size_t start = records_.size();
   records_.insert(records_.end(), record, record + stride_);
+  schema_->clear_unused(records_.data() + start, 1);  // no address leaves the process
   for (std::size_t i = 0; i < text_fields_.size(); ++i) {
     std::byte* place = records_.data() + start + text_fields_[i]->offset;
-    if (!schema_->is_valid(record, *text_fields_[i])) {
-      std::memset(place, 0, sizeof(StringView));  // no address leaves the process
-      continue;
-    }
     StringView view;
     std::memcpy(&view, place, sizeof(view));
     if (view.is_inline()) continue;

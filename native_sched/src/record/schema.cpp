@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <stdexcept>
 #include <string_view>
 #include <unordered_set>
@@ -83,6 +84,38 @@ Schema::Schema(std::vector<Field> fields) : fields_(std::move(fields)) {
   }
   validity_offset_ = end;
   record_size_ = std::max<std::size_t>(8, round_up(end + (static_cast<std::size_t>(bits) + 7) / 8, 8));
+  find_unused(static_cast<std::size_t>(bits));
+}
+
+void Schema::find_unused(std::size_t validity_bits) {
+  std::vector<std::uint8_t> used(record_size_, 0);
+  for (const Field& field : fields_) {
+    std::fill_n(used.begin() + static_cast<std::ptrdiff_t>(field.offset), size_of(field.type), std::uint8_t{0xFF});
+  }
+  for (std::size_t bit = 0; bit < validity_bits; ++bit) used[validity_offset_ + bit / 8] |= static_cast<std::uint8_t>(1U << (bit % 8));
+  for (std::size_t offset = 0; offset < record_size_; offset += 8) {
+    std::uint64_t mask;
+    std::memcpy(&mask, used.data() + offset, sizeof mask);
+    if (mask != UINT64_MAX) partly_used_.push_back({offset, mask});
+  }
+}
+
+void Schema::clear_unused(std::byte* records, std::size_t count) const noexcept {
+  for (const auto& [offset, mask] : partly_used_) {
+    for (std::size_t i = 0; i < count; ++i) {
+      std::byte* const place = records + i * record_size_ + offset;
+      std::uint64_t word;
+      std::memcpy(&word, place, sizeof word);
+      word &= mask;
+      std::memcpy(place, &word, sizeof word);
+    }
+  }
+  for (const Field& field : fields_) {
+    for (std::size_t i = 0; field.nullable && i < count; ++i) {
+      std::byte* const record = records + i * record_size_;
+      if (!is_valid(record, field)) std::memset(record + field.offset, 0, size_of(field.type));
+    }
+  }
 }
 
 const Field* Schema::find(const std::string& name) const noexcept {

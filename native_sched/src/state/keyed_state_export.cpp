@@ -91,7 +91,7 @@ std::vector<std::byte> KeyedState::export_chunk(const KeySelection& keys, std::u
     if (!is_live(state, now)) return true;
     writer.key(key);
     write_touch(state, writer, now);
-    writer.record(state, {state_size_, text_offsets_, {}});
+    writer.record(state, {state_size_, text_offsets_, {}, record_.get()});
     return true;
   });
   RE_CHECK(writer.keys() <= keys.slots.size());
@@ -105,7 +105,7 @@ std::shared_ptr<StateCopy> KeyedState::begin_copy() {
     if (!is_live(state, now)) return;
     writer.key(key);
     write_touch(state, writer, now);
-    writer.record(state, {state_size_, text_offsets_, {}});
+    writer.record(state, {state_size_, text_offsets_, {}, record_.get()});
   };
   return begin_copy({.magic = &kMagic, .layout = layout(), .write = write, .tells_all_changes = !ages()});
 }
@@ -138,7 +138,7 @@ std::size_t KeyedState::import_older(KeyedState& older) {
     }
     writer.key(key);
     older.write_touch(state, writer, now);
-    writer.record(record.data(), {state_size_, text_offsets_, {}});
+    writer.record(record.data(), {state_size_, text_offsets_, {}, record_.get()});
   });
   RE_CHECK(writer.keys() == older.size());
   return import_range(writer.finish());

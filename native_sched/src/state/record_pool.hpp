@@ -49,7 +49,7 @@ class RecordPool {
     free_.push_back(kept);
   }
 
-  [[nodiscard]] RecordShape shape() const noexcept { return {schema_->record_size(), texts_, checks_}; }
+  [[nodiscard]] RecordShape shape() const noexcept { return {schema_->record_size(), texts_, checks_, schema_.get()}; }
   [[nodiscard]] std::size_t bytes() const noexcept { return blocks_.size() * words() * 8 * kBlockRecords + rooms_.bytes(); }
   // Of what its records are.
   [[nodiscard]] std::uint64_t layout() const noexcept {

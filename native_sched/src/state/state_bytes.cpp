@@ -75,15 +75,19 @@ void StateWriter::record(const std::byte* record, const RecordShape& shape) {
   const std::size_t start = bytes_.size();
   std::size_t text_bytes = 0;
   std::byte* const copy = append(record, shape.size);
+  if (shape.schema != nullptr) {
+    RE_CHECK(shape.schema->record_size() == shape.size);
+    shape.schema->clear_unused(copy, 1);
+  }
   for (const std::size_t offset : shape.texts) {
     RE_CHECK(offset + sizeof(StringView) <= shape.size);
-    const StringView text = text_at(record, offset);
+    const StringView text = text_at(copy, offset);
     text_bytes += text.is_inline() ? 0 : text.length;
     if (!text.is_inline()) std::memset(copy + offset + offsetof(StringView, rest), 0, sizeof text.rest);
   }
   for (const std::size_t offset : shape.texts) {
-    const StringView text = text_at(record, offset);
-    if (!text.is_inline()) (void)append(text.pointer, text.length);
+    const StringView text = text_at(bytes_.data() + start, offset);
+    if (!text.is_inline()) (void)append(text_at(record, offset).pointer, text.length);
   }
   RE_CHECK(bytes_.size() == start + shape.size + text_bytes);
 }

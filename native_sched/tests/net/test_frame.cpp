@@ -200,6 +200,38 @@ TEST(memory_used_again_between_two_calls_is_not_taken_for_the_same_text) {
   CHECK_EQ(text_at(*first.schema, wire.records.data() + first.schema->record_size(), "word"), "THE SECOND ONE HERE");
 }
 
+TEST(bytes_that_belong_to_no_value_stay_here) {
+  std::vector<Field> fields = {{.name = "small", .type = Type::Int8, .format = "c"},
+                               {.name = "number", .type = Type::Int64, .format = "l"},
+                               {.name = "some", .type = Type::Int32, .nullable = true, .format = "i"},
+                               {.name = "none", .type = Type::Int64, .nullable = true, .format = "l"},
+                               {.name = "last", .type = Type::Bool, .format = "b"}};
+  for (const bool with_text : {false, true}) {
+    if (with_text) fields.push_back({.name = "text", .type = Type::String, .nullable = true, .format = "u"});
+    const auto schema = std::make_shared<const Schema>(fields);
+    const auto sent = [&](unsigned char unwritten) {
+      std::vector<unsigned char> records(3 * schema->record_size(), unwritten);
+      for (std::size_t at = 0; at < records.size(); at += schema->record_size()) {
+        for (const char* name : {"small", "number", "some", "last"}) {
+          const Field& field = *schema->find(name);
+          std::memset(records.data() + at + field.offset, 1, size_of(field.type));
+        }
+        unsigned char& validity = records[at + schema->validity_offset()];
+        validity = static_cast<unsigned char>((validity & 0xF8) | 1);  // "some" has a value
+      }
+      FrameBody body(schema, 64 << 10, 1 << 20);
+      FrameBody::Append outcome;
+      CHECK_EQ(body.append(reinterpret_cast<const std::byte*>(records.data()), 3, outcome), 3U);
+      CHECK(body.heap().empty());
+      return std::vector<std::byte>(body.records().begin(), body.records().end());
+    };
+    const std::vector<std::byte> records = sent(0);
+    CHECK(sent(0x55) == records && sent(0xAA) == records && sent(0xFF) == records);
+    CHECK_EQ(std::to_integer<int>(records[schema->find("number")->offset + 7]), 1);
+    CHECK_EQ(std::to_integer<int>(records[schema->find("some")->offset + 3]), 1);
+  }
+}
+
 TEST(a_body_is_full_at_its_target_and_takes_one_large_record_up_to_the_maximum) {
   const std::string large(5000, 'x'), huge(20000, 'y');
   Records records;

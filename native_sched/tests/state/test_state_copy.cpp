@@ -1,5 +1,5 @@
 // A copy of a table has what there was when it was begun, whatever the operator does while it is read: seeded histories of one thread, two
-// threads, and what windows, joins and patterns keep.
+// threads, and what windows, joins, patterns and timers keep.
 #include <atomic>
 #include <cstring>
 #include <map>
@@ -333,13 +333,15 @@ TEST(a_copy_that_is_given_up_ends_its_reader) {
   CHECK(refused >= 25);
 }
 
-TEST(copies_of_windows_joins_and_patterns_go_on_as_they_would_have) {
+TEST(copies_of_what_goes_by_time_go_on_as_they_would_have) {
   int copied = 0;
-  for (const auto& [make, ports] : kCases) {
+  std::vector<Case> cases = kCases;
+  cases.insert(cases.end(), kTimers.begin(), kTimers.end());
+  for (const auto& [make, ports] : cases) {
     for (std::uint64_t seed = 1; seed <= 40; ++seed) {
       const Script script(seed, 200, ports);
       std::mt19937_64 random(seed);
-      const std::size_t at = 20 + random() % 150;
+      const std::size_t at = seed % 4 == 0 ? script.steps.size() : 20 + random() % 150;  // the end of all changes keys as well
       const std::shared_ptr<Operator> spec = make();
       std::vector<std::string> log;
       for (std::size_t i = 0; i < at; ++i) CHECK(apply(spec, script.steps[i], log) >= 0);

@@ -99,8 +99,8 @@ TEST(a_rule_that_was_forgotten_comes_with_the_records_that_need_it) {
   CHECK_EQ(apply(ahead, {1, {{view("r"), 22, 4, view("n")}}, kNoWatermark}, log), 0);
   log.clear();
   CHECK_EQ(apply(ahead, {0, {}, 23}, log), 0);
-  CHECK_EQ(log.size(), 2U);                                     // and the mark
-  CHECK(log[0].starts_with("a 10 0 n r 4607182418800017408"));  // 1.0 by its bits: what applied at 10
+  CHECK_EQ(log.size(), 2U);                                          // and the mark
+  CHECK(log[0].starts_with("a 10 0 n null r 4607182418800017408"));  // 1.0 by its bits: what applied at 10
 }
 
 // As behind a router: every record to the replica that has its key, every watermark to both, and each replica does when it likes what waits

@@ -1,8 +1,10 @@
 // Operators that go by time or by count, each with many aggregates, and how to play a script to one.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +12,7 @@
 #include "rayelastic/operators/time/event_time.hpp"
 #include "rayelastic/operators/time/join.hpp"
 #include "rayelastic/operators/time/pattern.hpp"
+#include "rayelastic/operators/time/process.hpp"
 #include "rayelastic/operators/time/window.hpp"
 #include "rayelastic/state/state_table.hpp"
 #include "state/timed_script.hpp"
@@ -70,9 +73,10 @@ inline Make window(WindowKind kind, std::int64_t size, std::int64_t slide, bool 
   };
 }
 
-inline Make joining(JoinKind kind, std::int64_t before, std::int64_t after, bool outer, bool timed = true) {
+inline Make joining(JoinKind kind, std::int64_t before, std::int64_t after, bool outer, bool timed = true, bool right_outer = false) {
   return [=] {
     std::vector<Field> fields = kRows->fields();
+    if (right_outer) std::for_each(fields.begin() + 1, fields.end(), [](Field& each) { each.nullable = true; });
     fields.push_back(field("x_right", Type::Float64, outer));
     fields.push_back(field("note_right", Type::String, outer));
     const JoinOptions options{.kind = kind,
@@ -83,7 +87,8 @@ inline Make joining(JoinKind kind, std::int64_t before, std::int64_t after, bool
                               .right_time = timed ? "at" : "",
                               .before = before,
                               .after = after,
-                              .left_outer = outer};
+                              .left_outer = outer,
+                              .right_outer = right_outer};
     return make_join("j", kRows, kRows, schema_of(fields), options);
   };
 }
@@ -129,6 +134,40 @@ inline Make matching(bool outer, bool strict) {
   };
 }
 
+struct Moment {
+  StringView key;
+  std::int64_t at;
+};
+
+// Counts the rows of a key, and sets a timer.
+inline std::int64_t counted(const void* in, std::int64_t, void*, std::int64_t, void* slots, rel_context* context) {
+  ++**static_cast<std::int64_t**>(slots);
+  const TimerCommand command{TimerCommand::At, static_cast<const Row*>(in)->at + 6, 0};
+  return rel_emit(context, kTimerPort, &command, 1) == 0 ? 0 : REL_STOPPED;
+}
+
+// Of a timer, or of the end: emits how many rows there were, and begins anew.
+inline std::int64_t emitted(const void* in, std::int64_t, void* out, std::int64_t, void* slots, rel_context*) {
+  const auto* const moment = static_cast<const Moment*>(in);
+  const std::int64_t count = std::exchange(**static_cast<std::int64_t**>(slots), 0);
+  new (out) Row{.key = moment->key, .at = moment->at, .x = static_cast<double>(count), .note = StringView()};
+  return 1;
+}
+
+inline Make timing(std::int64_t ttl) {
+  return [=] {
+    const auto moment = schema_of({field("key", Type::String), field("at", Type::Int64)});
+    const auto unexplained = [](const std::byte*) { return std::string(); };
+    ProcessOptions options;
+    options.time = "at";
+    options.initial = std::vector<std::byte>(8);
+    options.ttl = ttl;
+    options.why_tuple = options.why_moment = unexplained;
+    return make_process("timers", {kRows, kRows, moment}, {"key"}, {.on_tuple = counted, .on_time = emitted, .on_end = emitted},
+                        std::move(options), nullptr);
+  };
+}
+
 struct Case {
   Make make;
   std::int32_t ports = 1;
@@ -149,6 +188,7 @@ inline const std::vector<Case> kCases = {
     {joining(JoinKind::Pairs, 0, 0, true, false), 2},
     {joining(JoinKind::Interval, 4, 3, true), 2},
     {joining(JoinKind::Window, 10, 0, false), 2},
+    {joining(JoinKind::Interval, 4, 3, true, true, true), 2},
     {[] { return make_merge("m", kRows, 3, "at", 0); }, 3},
     {crossing(true), 2},
     {crossing(false), 2},
@@ -156,5 +196,8 @@ inline const std::vector<Case> kCases = {
     {matching(false, false)},
 };
 inline constexpr std::size_t kWindows = 9;  // the first ones
+
+// Timers that several keys have at one time fire in any order.
+inline const std::vector<Case> kTimers = {{timing(0)}, {timing(5)}};
 
 }  // namespace rayelastic::check

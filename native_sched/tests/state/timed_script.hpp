@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <random>
 #include <string>
 #include <vector>
@@ -15,16 +16,21 @@ namespace rayelastic::check {
 inline Field field(std::string name, Type type, bool nullable = false) { return {std::move(name), type, nullable, "", 0, -1}; }
 inline std::shared_ptr<const Schema> schema_of(std::vector<Field> fields) { return std::make_shared<Schema>(std::move(fields)); }
 
-inline const auto kRows =
-    schema_of({field("key", Type::String), field("at", Type::Int64), field("x", Type::Float64), field("note", Type::String)});
+inline const auto kRows = schema_of({field("key", Type::String), field("at", Type::Int64), field("x", Type::Float64),
+                                     field("note", Type::String), field("even", Type::Bool, true)});
+
+inline unsigned char unwritten = 0;  // what bytes of rows have that belong to no value
 
 struct Row {
   StringView key;
   std::int64_t at = 0;
   double x = 0;
   StringView note;
+  std::uint8_t even = unwritten;
+  std::uint8_t validity = unwritten & 0xFE;
+  std::array<std::uint8_t, 6> padding = {unwritten, unwritten, unwritten, unwritten, unwritten, unwritten};
 };
-static_assert(sizeof(Row) == 48);
+static_assert(sizeof(Row) == 56);
 
 inline StringView view(const std::string& text) { return {text.data(), static_cast<std::uint32_t>(text.size())}; }
 
@@ -110,6 +116,10 @@ struct Script {
           const std::int64_t at = time - static_cast<std::int64_t>(random() % 16);  // some are late
           step.rows.push_back(
               {view(texts[random() % texts.size()]), at, static_cast<double>(random() % 1000) / 7, view(texts[random() % texts.size()])});
+          if (at % 3 != 0) {  // else null
+            step.rows.back().even = at % 2 == 0 ? 1 : 0;
+            step.rows.back().validity |= 1;
+          }
         }
       }
       step.watermark = watermark;

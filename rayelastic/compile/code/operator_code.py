@@ -139,6 +139,11 @@ class OperatorCode(CompiledFunction):
         flat = self.kind is FunctionKind.FLAT_MAP
         return kept_fields(self.function, self.input_schema, self.output_schema, flat=flat).issuperset(keys)
 
+    @property
+    def one_to_one(self) -> bool:
+        """Whether it is a `map`."""
+        return self.kind is FunctionKind.MAP
+
     def keeps_splits(self, spec: OperatorSpec) -> bool:
         """Forward announced splits, if it is stateless and calls one after the other."""
         return self.state is None and self.concurrent is None and not spec.loop_edges
@@ -152,7 +157,7 @@ class OperatorCode(CompiledFunction):
     def flags(self) -> Flags:
         """The properties that the scheduler uses."""
         flags = Flags.NEEDS_TOKEN if self.lane.needs_python else Flags(0)
-        if self.kind is FunctionKind.MAP:
+        if self.one_to_one:
             flags |= Flags.ONE_TO_ONE
         if self.kind is FunctionKind.FILTER:
             flags |= Flags.FILTER

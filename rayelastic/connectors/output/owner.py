@@ -16,6 +16,8 @@ import re
 import secrets
 import threading
 import time
+import weakref
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -114,8 +116,9 @@ class OutputOwner:
         self._lock = threading.Lock()  # guards the record, in memory and as a file
         self._released = threading.Event()
         self.before, self.record = self._claimed(lineage)
-        self._beats = threading.Thread(target=self._beat, name=f"owner-{context.sink}", daemon=True)
-        self._beats.start()
+        weakref.finalize(self, self._released.set)  # nobody releases the claim of a lost element's writer
+        owner, released = weakref.ref(self), self._released
+        threading.Thread(target=_renew, args=(owner, released), name=f"owner-{context.sink}", daemon=True).start()
 
     def check(self) -> None:
         """Raise SinkTakenError unless this claim is still valid."""
@@ -224,15 +227,11 @@ class OutputOwner:
         return changed_at not in (first, None)
 
     def _beat(self) -> None:
-        while not self._released.wait(BEAT):
-            try:
-                with self._lock:
-                    if not self._folder.is_local:
-                        self._folder.write(self._at(self.record.number), self.record.to_json(), new=False)
-                    else:
-                        self._folder.touch(self._at(self.record.number))
-            except (OSError, SinkError):
-                continue  # a takeover is detected before anything is shown
+        with suppress(OSError, SinkError), self._lock:  # a takeover is detected before anything is shown
+            if not self._folder.is_local:
+                self._folder.write(self._at(self.record.number), self.record.to_json(), new=False)
+            else:
+                self._folder.touch(self._at(self.record.number))
 
     def _claims(self) -> dict[str, int]:
         """Return the existing claims and their numbers."""
@@ -251,6 +250,13 @@ class OutputOwner:
 
     def _at(self, number: int) -> str:
         return f"{RECORDS}/{self._name(number)}"
+
+
+def _renew(owner: weakref.ref[OutputOwner], released: threading.Event) -> None:
+    """Renew a claim until it is released, or its owner is gone."""
+    while not released.wait(BEAT) and (claim := owner()) is not None:
+        claim._beat()
+        del claim  # else the thread itself would keep it
 
 
 def _shown(record: OwnerRecord) -> str:

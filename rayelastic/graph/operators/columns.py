@@ -5,6 +5,7 @@ Each becomes a lambda over its fields, which compiles as a user's would. Knows n
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -15,9 +16,11 @@ from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.forms import plain_form
 from rayelastic.graph.records.schema import Field, Schema, laid_out
 from rayelastic.graph.records.shown import shown
+from rayelastic.graph.spec.dead_letters import OnError
 from rayelastic.graph.spec.declaration import NewOperator, binds, check_function
 from rayelastic.graph.spec.operator_class import operator
 from rayelastic.graph.spec.operator_spec import OperatorSpec
+from rayelastic.graph.spec.ports import operator_of
 from rayelastic.graph.spec.requests import FunctionKind, FunctionRequest
 from rayelastic.graph.spec.upstream import Upstream
 
@@ -235,16 +238,23 @@ class First:
 
 
 def read_no_further(operators: Mapping[str, OperatorSpec]) -> dict[str, OperatorSpec]:
-    """Bound the sources that can be bounded, and whose one consumer emits the first tuples only."""
+    """Bound the sources that can be bounded, and of which only the first tuples are needed.
+
+    Between such a source and the operator that emits the first ones, there are only operators that emit one tuple for
+    each of their input, and nothing else reads their streams.
+    """
     bounded = dict(operators)
-    consumed = [stream for spec in operators.values() for stream, _ in (*spec.edges, *spec.loop_edges)]
-    for spec in operators.values():
-        first = getattr(spec.body, "instance", None)
-        if not isinstance(first, First) or len(spec.edges) > 1:
-            continue
-        source = operators.get(spec.edges[0][0])
-        if source is not None and hasattr(source.body, "at_most") and consumed.count(source.name) == 1:
-            bounded[source.name] = replace(source, body=source.body.at_most(first.left))
+    consumed = Counter(
+        operator_of(stream) for spec in operators.values() for stream, _ in (*spec.edges, *spec.loop_edges)
+    )
+    for first in operators.values():
+        taker, source = getattr(first.body, "instance", None), first
+        while source is first or (source.body.one_to_one and source.on_error is OnError.FAIL):
+            if len(source.edges) != 1 or source.loop_edges or consumed[source.upstream[0]] != 1:
+                break
+            source = operators[source.upstream[0]]
+        if isinstance(taker, First) and hasattr(source.body, "at_most"):
+            bounded[source.name] = replace(source, body=source.body.at_most(taker.left))
     return bounded
 
 

@@ -37,6 +37,11 @@ class Throttle(OperatorBody):
         """Describe the operator for `explain()`."""
         return f"at most {self.per_second:g} tuples a second"
 
+    @property
+    def one_to_one(self) -> bool:
+        """Return true."""
+        return True
+
     def keeps_splits(self, spec: OperatorSpec) -> bool:  # noqa: ARG002
         """Forward announced splits."""
         return True
@@ -61,6 +66,11 @@ class Delay(OperatorBody):
     def reason(self) -> str:
         """Describe the operator for `explain()`."""
         return f"{self.seconds:g} s later, at most {self.most} waiting"
+
+    @property
+    def one_to_one(self) -> bool:
+        """Return true."""
+        return True
 
     def kept_form(self, spec: OperatorSpec) -> str:
         """Describe its state."""

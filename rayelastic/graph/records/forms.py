@@ -89,6 +89,13 @@ class Form(str):
         return self.of if isinstance(self.of, type) else None
 
     @property
+    def seal(self) -> Seal | None:
+        """The seal of the objects that it is, or contains; None if there are none."""
+        return (
+            self.of if isinstance(self.of, Seal) else next((form.seal for _, form, _ in self.parts if form.seal), None)
+        )
+
+    @property
     def shown(self) -> str:
         """The type as messages write it.
 

@@ -36,6 +36,11 @@ class Seal:
 
     key: bytes | None = field(repr=False)
 
+    @property
+    def fingerprint(self) -> str:
+        """A digest of the key, by which others recognise what they can open."""
+        return hashlib.sha256(b"the key of objects" + (self.key or b"")).hexdigest()[:16]
+
     def sealed(self, value: object) -> bytes:
         """Pickle an object.
 

@@ -117,6 +117,11 @@ class OperatorBody:
         return False
 
     @property
+    def one_to_one(self) -> bool:
+        """Whether it emits one tuple for each of its input, sooner or later, unless its function raises."""
+        return False
+
+    @property
     def ends(self) -> bool:
         """Whether it may emit when its input ends."""
         return False

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING
 from rayelastic.compile.code.state import state_factory
 from rayelastic.connectors.files.locations import below, local_path, shown_location
 from rayelastic.errors import ConfigError, DamagedError, ErrorCode, StateError
+from rayelastic.graph.records.forms import plain_form
 from rayelastic.graph.records.shown import shown
 from rayelastic.graph.spec.operator_spec import PICKLED
 from rayelastic.plan.settings.checkpoint import Checkpoint
 from rayelastic.runtime.checkpoint.files import SnapshotFolder, rows_of
 from rayelastic.runtime.checkpoint.location import COMPLETE, key_of_snapshot
-from rayelastic.runtime.state.descriptor import older_records
+from rayelastic.runtime.state.descriptor import keeps_objects, older_records
 from rayelastic.runtime.values.snapshot import Manifest, Snapshot
 from rayelastic.runtime.watch.event_log import tell
 
@@ -37,6 +38,7 @@ __all__ = [
     "check_restorable",
     "latest",
     "newest",
+    "seal_of",
     "snapshot_of",
 ]
 
@@ -188,6 +190,14 @@ def _is_pickled(spec: OperatorSpec) -> bool:
     return (spec.state_form or "").endswith(PICKLED)
 
 
+def seal_of(spec: OperatorSpec) -> str | None:
+    """Return the fingerprint of what opens the Python objects in an operator's native state; None if it has none."""
+    if not keeps_objects(spec):
+        return None
+    forms = (plain_form(field.format) for port in spec.inputs for field in port.schema.fields)
+    return next((form.seal.fingerprint for form in forms if form.seal is not None), None)
+
+
 # --- whether it can be restored ---------------------------------------------------------------------------------------
 
 
@@ -225,6 +235,12 @@ def check_restorable(snapshot: Snapshot, manifest: Manifest, operators: Mapping[
             problem = "the snapshot holds pickled Python values of it, which are read from signed snapshots only"
             hint = "Pass Snapshot(..., key=...) when it is written and when it is restored"
             raise spec.state_error(problem, hint, ErrorCode.UNSIGNED_VALUES)
+        if (seal := manifest.seals.get(name)) is not None and seal != seal_of(spec):
+            problem = (
+                "the snapshot has Python objects of it, which only the process that declared that topology can open"
+            )
+            hint = "Declare their fields by types other than typing.Any, or drop the operator's state"
+            raise spec.state_error(problem, hint, ErrorCode.FOREIGN_OBJECTS)
     for name in manifest.positions:
         if name in snapshot.drop:
             continue

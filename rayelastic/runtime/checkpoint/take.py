@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from rayelastic.errors import ErrorCode, RayelasticError, SinkError, StateError
 from rayelastic.runtime.checkpoint.files import SnapshotFolder
 from rayelastic.runtime.checkpoint.protocol import Kind, check_complete, remains, why_standstill
-from rayelastic.runtime.checkpoint.restore import automatic_names
+from rayelastic.runtime.checkpoint.restore import automatic_names, seal_of
 from rayelastic.runtime.checkpoint.standstill import Standstill, ask_all, tell_all
 from rayelastic.runtime.journal import SavedAt
 from rayelastic.runtime.state.descriptor import descriptors_of
@@ -196,6 +196,7 @@ class Taker:
             alone=kind.is_alone,
             shapes=descriptors_of(operators.values()),
             automatic=automatic_names(operators.values()),
+            seals={name: seal for name, spec in operators.items() if (seal := seal_of(spec))},
         )
 
     def _record(self, kind: Kind, at: SavedAt, plan: ExecPlan, keep: int) -> Sequence[SavedAt]:

@@ -149,7 +149,7 @@ class JobCheckpoints:
 
     def _take(self) -> CheckpointRecord:
         context = self._context
-        with context.rescaling.standing_still():
+        with context.rescaling.saving():
             self._check_claim()
             checkpoint, plan = next(self._ids), context.placed()
             snapshot = self._snapshot(below(self._root, f"{checkpoint:08}"))

@@ -342,7 +342,7 @@ class Coordinator:
 
     def _save(self, kind: Kind, snapshot: Snapshot) -> JobStatus:
         self._check_runs()
-        with self._rescaling.standing_still(), self._fed.saved() if kind is Kind.STOP else nullcontext():
+        with self._rescaling.saving(), self._fed.saved() if kind is Kind.STOP else nullcontext():
             self._check_runs()
             plan, handles = self._plan.placed(self._life.elements()), self._cluster.handles
             record = self._taker.take(kind, plan, handles, snapshot, next(self._ids), self._keep)

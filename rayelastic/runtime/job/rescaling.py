@@ -9,7 +9,7 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from rayelastic.errors import ChangeError, ConfigError, ErrorCode, PELostError
+from rayelastic.errors import ChangeError, ConfigError, ErrorCode, PELostError, StateError
 from rayelastic.errors.invariants import invariant
 from rayelastic.plan.config import Regions
 from rayelastic.plan.node_placement import place
@@ -131,8 +131,24 @@ class Rescaling:
 
     @contextmanager
     def standing_still(self) -> Iterator[None]:
-        """Hold the plan inside the context: an open change is ended first, others wait."""
+        """Hold the plan inside the context: a running change ends first, others wait."""
         with self._changing:
+            yield
+
+    @contextmanager
+    def saving(self) -> Iterator[None]:
+        """Hold the plan inside the context, in which the state of all its elements is saved.
+
+        Raises:
+            StateError: A change is half done: neither plan knows the owner of each key, so some would be missing.
+        """
+        with self._changing:
+            if self._journal.open_change is not None and not self._life.has_finished:
+                raise StateError(
+                    "a change of the plan is half done: the owners of some keys aren't those of the plan",
+                    hint="The job saves its state again after its next restart",
+                    code=ErrorCode.CHANGE_HALF_DONE,
+                )
             yield
 
     def forget(self) -> None:

@@ -7,7 +7,7 @@ and returns its rows (tables.py). Nothing here knows how state is laid out in by
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +47,7 @@ __all__ = [
     "columns_of",
     "descriptor_of",
     "descriptors_of",
+    "keeps_objects",
     "older_records",
     "required",
 ]
@@ -231,6 +232,18 @@ def descriptors_of(operators: Iterable[OperatorSpec]) -> dict[str, dict[str, Any
     """Return the descriptors of all operators that have one, for a manifest; not those with sealed objects."""
     known = ((spec.name, descriptor_of(spec)) for spec in operators)
     return {name: state.to_json() for name, state in known if state is not None and not state.holds_objects}
+
+
+def keeps_objects(spec: OperatorSpec) -> bool:
+    """Return whether native state of an operator has Python objects, which only the topology's seal opens."""
+    state, schema = descriptor_of(spec), spec.input_schema
+    if state is None or schema is None:
+        return False
+    if isinstance(spec.body, Windowing) and spec.body.function is None:  # no tuples, but what it aggregates
+        names = {name for _, one in spec.body.aggregates for name in (one.field, one.weight)}
+        columns = columns_of(schema, [name for name in schema.names if name in names])
+        return replace(state, values=(), takes=columns).holds_objects
+    return state.holds_objects
 
 
 def required(descriptor: StateDescriptor | None, operator: str, form: str | None) -> StateDescriptor:

@@ -114,6 +114,7 @@ class Manifest:
         alone: Whether it has the rows that sinks keep in memory; otherwise they are beside the checkpoints.
         shapes: {operator: the descriptor of its state}, of state/descriptor.py; empty: of a snapshot without it.
         automatic: {operator with an automatic name: what it follows}.
+        seals: {operator whose state has Python objects: the fingerprint of what opens them}.
     """
 
     job: str
@@ -127,6 +128,7 @@ class Manifest:
     alone: bool = False
     shapes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     automatic: Mapping[str, str] = field(default_factory=dict)
+    seals: Mapping[str, str] = field(default_factory=dict)
 
     @staticmethod
     def of_parts(job: str, forms: Mapping[str, str], parts: Iterable[Part], *, signed: bool, **about: Any) -> Manifest:
@@ -169,6 +171,7 @@ class Manifest:
             bool(held.get("alone")),
             dict(held.get("shapes", {})),
             dict(held.get("automatic", {})),
+            dict(held.get("seals", {})),
         )
 
     @property
@@ -205,5 +208,6 @@ class Manifest:
             inputs=called(self.inputs),
             outputs=called(self.outputs),
             shapes=called(self.shapes),
+            seals=called(self.seals),
             automatic={name: followed for name, followed in self.automatic.items() if name not in names},
         )

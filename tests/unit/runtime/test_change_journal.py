@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rayelastic.errors import JobExistsError
 from rayelastic.plan.exec_plan import ExecPlan, Pipeline, RegionPlan
@@ -16,6 +18,7 @@ from rayelastic.runtime.journal import ChangeJournal, OpenChange, OpenStop, Save
 REGION = Region("r1", RegionKind.DATA_PARALLEL, ("count",), ("word",))
 PLAN = ExecPlan("words", (RegionPlan(REGION, (Pipeline(("count",), ("pe0",)),)),))
 CHANGE = plan_change(PLAN, PLAN.with_replicas("r1", 2, ("pe0", "pe1")))
+BATCHES = sum(-(-len(moves.partitions) // 40) for part in CHANGE.regions for moves in part.moved)
 
 
 class Store:
@@ -143,6 +146,69 @@ def test_the_next_one_knows_that_elasticity_is_paused() -> None:
         assert ChangeJournal(store).paused == journal.paused
         told.append(journal.paused)
     assert told == [False, True, True, True, False, False]
+
+
+class Model:
+    """What a job has under way, line by line."""
+
+    def __init__(self) -> None:
+        self.change: OpenChange | None = None
+        self.stop: OpenStop | None = None
+        self.renewing = False
+        self.saved: list[SavedAt] = []
+
+    def write(self, kind: str, journal: ChangeJournal) -> None:
+        """Write a line that may follow."""
+        match kind, self.change:
+            case "begin", None:
+                journal.begin(CHANGE, 40)
+                self.change = OpenChange(CHANGE, 40)
+            case "moved", OpenChange(undoing=None, moved=moved) if moved < BATCHES:
+                journal.moved(moved + 1)
+                self.change = OpenChange(CHANGE, 40, moved + 1)
+            case "undo", OpenChange(undoing=undoing, moved=moved) if (undoing or 0) < moved:
+                journal.undo(0 if undoing is None else undoing + 1)
+                self.change = OpenChange(CHANGE, 40, moved, 0 if undoing is None else undoing + 1)
+            case "end", _:
+                journal.end(PLAN)
+                self.change, self.renewing = None, False
+            case "secret", _:
+                journal.renews(b"another")
+                self.renewing = True
+            case "stop", _:
+                journal.stops("/saved")
+                self.stop = OpenStop("/saved")
+            case "resumes", _:
+                journal.resumes()
+                self.stop = None
+            case "checkpoint", _:
+                self.saved.append(SavedAt(len(self.saved) + 1, "there"))
+                journal.checkpointed(self.saved[-1], PLAN, 2)
+                self.stop = None  # it was that of the checkpoint
+            case "without", _ if len(journal.checkpoints) > 1:
+                journal.without(journal.checkpoints[-1], PLAN)
+            case "paused", _:
+                journal.pauses(not journal.paused)
+            case _:
+                pass
+
+
+KINDS = ["begin", "moved", "undo", "end", "secret", "stop", "resumes", "checkpoint", "without", "paused"]
+
+
+@given(st.lists(st.sampled_from(KINDS), max_size=20))
+def test_only_its_own_end_ends_what_is_under_way(kinds: list[str]) -> None:
+    store, model = Store(), Model()
+    journal = ChangeJournal(store)
+    journal.end(PLAN)
+    for kind in kinds:
+        model.write(kind, journal)
+        for reader in (journal, ChangeJournal(store)):  # and the coordinator after a crash
+            assert reader.open_change == model.change
+            assert reader.open_stop == model.stop
+            assert reader.renewing is model.renewing
+            assert (reader.paused, reader.secret) == (journal.paused, journal.secret)
+            assert reader.checkpoints == journal.checkpoints
 
 
 def test_incarnations_grow_whatever_lines_are_left() -> None:

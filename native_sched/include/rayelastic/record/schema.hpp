@@ -62,6 +62,9 @@ class Schema {
   [[nodiscard]] std::size_t validity_offset() const noexcept { return validity_offset_; }
   [[nodiscard]] bool has_text() const noexcept { return has_text_; }
   [[nodiscard]] const Field* find(const std::string& name) const noexcept;
+  // Zeroes all bytes of records that belong to no value: padding, unused validity bits, and fields that are null. Functions write only
+  // values, so memory of something else would leave the process with them.
+  void clear_unused(std::byte* records, std::size_t count) const noexcept;
 
   [[nodiscard]] bool is_valid(const std::byte* record, const Field& field) const noexcept {
     if (field.validity < 0) return true;
@@ -70,7 +73,15 @@ class Schema {
   }
 
  private:
+  struct UsedBits {  // of a word of the record that has unused ones
+    std::size_t offset;
+    std::uint64_t mask;
+  };
+
+  void find_unused(std::size_t validity_bits);
+
   std::vector<Field> fields_;
+  std::vector<UsedBits> partly_used_;
   std::size_t record_size_ = 0;
   std::size_t validity_offset_ = 0;
   bool has_text_ = false;

@@ -2,6 +2,7 @@
 //   header   magic (the format and its version), layout of the table, number of keys, bytes after the header (8 bytes each)
 //   per key  key length (4), 1 if null (1), key bytes, then what the table writes
 //   records  their bytes (a long text's pointer as zero), then the bytes of their long texts
+// Equal state has equal bytes: unused ones are zero.
 // Reading trusts nothing.
 #pragma once
 
@@ -33,6 +34,7 @@ struct RecordShape {
   std::size_t size = 0;
   std::span<const std::size_t> texts = {};
   std::span<const TextCheck> checks = {};  // of the texts, in their order; none: all may be anything
+  const Schema* schema = nullptr;          // of records whose unused bytes anything may have written
 
   // From bytes that StateReader::record() gave to a record whose texts are in `rooms`.
   void restore(const std::byte* exported, std::byte* record, TextRooms& rooms) const;

@@ -40,7 +40,8 @@ bool result_of_set(const AggregateStep&, const std::byte* state, std::byte* targ
 void keep_largest(const AggregateStep& step, std::byte* state, std::uint64_t value) {
   StringView& kept = text_of(state);
   const auto ranks = static_cast<std::size_t>(step.aggregate.second);
-  if (kept.length == 0) std::memset(step.rooms->resize(kept, static_cast<std::uint32_t>(8 + ranks * 8)), 0, 8);
+  const std::size_t bytes = 8 + ranks * 8;
+  if (kept.length == 0) std::memset(step.rooms->resize(kept, static_cast<std::uint32_t>(bytes)), 0, bytes);
   auto* size = reinterpret_cast<std::uint64_t*>(const_cast<char*>(kept.pointer));
   std::uint64_t* begin = size + 1;
   std::uint64_t* end = begin + *size;

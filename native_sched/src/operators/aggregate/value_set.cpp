@@ -59,13 +59,15 @@ std::uint32_t checked(std::uint64_t bytes) {
   return static_cast<std::uint32_t>(bytes);
 }
 
-// Makes the set have `buckets` buckets, at least as many as before, and room for `bytes` bytes of entries.
+// Makes the set have `buckets` buckets, at least as many as before, and room for `bytes` bytes of entries. Unused ones are zero: they are
+// exported with the others.
 void reserve(StringView& set, TextRooms& rooms, std::uint32_t buckets, std::uint64_t bytes) {
   const Header before = header_of(set);
   const std::uint64_t start = sizeof(Header) + std::uint64_t{buckets} * 4;
   char* memory = rooms.resize(set, checked(start + bytes));
+  if (before.buckets != buckets) std::memmove(memory + start, memory + sizeof(Header) + std::size_t{before.buckets} * 4, before.used);
+  std::memset(memory + start + before.used, 0, bytes - before.used);
   if (before.buckets == buckets) return;
-  std::memmove(memory + start, memory + sizeof(Header) + std::size_t{before.buckets} * 4, before.used);
   Header after = before;
   after.buckets = buckets;
   std::memcpy(memory, &after, sizeof after);
