@@ -47,7 +47,7 @@ def problem_of(folder: Path, rows: int) -> str:
     table = parquet.read_table(folder / "out")
     seen = Counter(zip(table["n"].to_pylist(), table["all"].to_pylist(), strict=True))
     right = Counter((n, n // KEYS + 1) for n in range(rows))
-    return "" if seen == right else f"missing {list((right - seen))[:5]}, extra {list((seen - right))[:5]}"
+    return "" if seen == right else f"missing {list(right - seen)[:5]}, extra {list(seen - right)[:5]}"
 
 
 def submit(folder: Path, rows: int, pad: int, per_second: int) -> None:
@@ -66,10 +66,15 @@ def watch() -> None:
             status = job.status
             counters = status.checkpoints
             line = {
-                "state": status.state.value, "problem": status.failure.reason if status.failure else "",
+                "state": status.state.value,
+                "problem": status.failure.reason if status.failure else "",
                 "code": str(status.failure.code) if status.failure else "",
-                "nodes": sorted({pe.node for pe in status.pes}), "taken": counters.taken, "restarts": counters.restarts,
-                "copied": counters.copied_bytes, "one_copy": counters.one_copy, "seconds": counters.seconds,
+                "nodes": sorted({pe.node for pe in status.pes}),
+                "taken": counters.taken,
+                "restarts": counters.restarts,
+                "copied": counters.copied_bytes,
+                "one_copy": counters.one_copy,
+                "seconds": counters.seconds,
                 "rows": job.metrics().operator("out").tuples_in // 1000,
             }
         except (RayelasticError, TimeoutError, KeyError) as error:
@@ -81,7 +86,7 @@ def watch() -> None:
         last = text
         if line["state"] in ("finished", "failed", "cancelled"):
             return
-        time.sleep(0.1)
+        job.pause(0.1)
 
 
 if __name__ == "__main__":

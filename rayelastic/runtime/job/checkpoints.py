@@ -81,6 +81,7 @@ class JobCheckpoints:
         if reason := why_standstill(job):
             life.checkpoints = replace(life.checkpoints, standstill=reason)
             tell("checkpoints stand still", job=job.name, reason=reason)
+        self._recovery.copies.prepare()
         self.loop.start()
         life.end_if_finished()  # the elements of a short job may have finished
 

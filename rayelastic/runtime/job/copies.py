@@ -2,8 +2,8 @@
 
 Each node's share of a checkpoint gets a second copy on another node. Elements that restart elsewhere get the files that
 they need from either copy. A node on which a copy lies has a holder: a process without operators, which needs no CPU of
-the cluster. One group of files is copied at a time, and the copier rests as long as it has worked: copying uses at most
-half of what disks and network carry. Which node gets what is decided in checkpoint/protocol.py.
+the cluster. One group of files is copied at a time, and the copier rests as long as it has worked. So copying uses at
+most half of what disks and network carry. Which node gets what is decided in checkpoint/protocol.py.
 """
 
 from __future__ import annotations
@@ -69,6 +69,14 @@ class Copies:
         self._rows: dict[str | Path, frozenset[str]] = {}  # {location of a checkpoint: its files of rows}
         self._problem = ""
         self._closed = threading.Event()
+
+    def prepare(self) -> None:
+        """Start the processes that take the first copies, and return at once."""
+        if self._is_needed:
+            shares = set(self._context.placed().nodes.values())
+            self._second = second_nodes(shares, self._host.hosts(), self._second)
+            for node in self._second.values():
+                self._holder(node)
 
     # --- a checkpoint gets its second copies --------------------------------------------------------------------------
 

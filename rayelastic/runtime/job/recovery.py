@@ -194,9 +194,11 @@ class Recovery:
                 continue
             if is_over or self._closed.wait(pause):
                 why = f"{failure.reason}; {self._so_often()}"
-                if is_gone:  # no further attempt can find it
-                    why, failure = failure.reason, replace(failure, code=ErrorCode.CHECKPOINTS_GONE)
-                self._life.fail(replace(failure, reason=why if problem is None else f"{why}, the last time: {problem}"))
+                if problem is not None:
+                    why = f"{failure.reason}; {problem}" if is_gone else f"{why}, the last time: {problem}"
+                self._life.fail(
+                    replace(failure, reason=why, code=ErrorCode.CHECKPOINTS_GONE if is_gone else failure.code)
+                )
                 return
             pause = next_pause(pause)
 

@@ -101,8 +101,8 @@ class CheckpointCounters:
         standstill: Why all sources are held until their tuples are processed; empty if barriers flow with the records.
         called_again: Sources that are functions: a restart calls them from their beginning, and skips what they emitted
             before. They have to emit the same again.
-        one_copy: Why the last complete one has no second copy on another node, so that a lost node would lose it;
-            empty: it has, or its location is one that every node sees.
+        one_copy: Why the last complete one has no second copy on another node; a lost node would lose it. Empty: it has
+            one, or every node sees its location.
         copied_at: Seconds since the start of the job when the newest one with two copies was complete; 0: none was.
         recent: The last ones, including aborted ones and savepoints; oldest first.
     """
