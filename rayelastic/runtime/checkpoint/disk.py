@@ -108,10 +108,23 @@ class NodeDisk:
                 if other.location != folder.location and folder.take(file.name, other):
                     self._sound[file] = snapshot
                     return True
-        if self._read(snapshot, file) is None:
+        if self._read(snapshot, file) is None and not self._is_in_another(snapshot, file):
             return False
         self._sound[file] = snapshot
         return True
+
+    def _is_in_another(self, snapshot: Snapshot, file: File) -> bool:
+        """Link a file that an earlier process has written for another checkpoint; return whether there is one."""
+        if file.place == ROWS:
+            return False
+        for folder in sorted(local_folder(self._job_id).glob("[0-9]*"), reverse=True):
+            other = Snapshot(folder)
+            if self._read(other, file) is not None:
+                target = _folder(snapshot, file)
+                with contextlib.suppress(StateError):
+                    target.make()
+                return target.take(file.name, _folder(other, file))
+        return False
 
     @staticmethod
     def _read(snapshot: Snapshot, file: File) -> bytes | None:

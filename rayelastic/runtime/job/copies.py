@@ -47,7 +47,7 @@ LOOK_TIMEOUT = 1.0  # seconds for a holder to answer, of several that may have a
 DISCARD_TIMEOUT = 2.0  # seconds for a holder to remove files at the end of the job
 MOST_FILES = 1000  # in a group
 REST = 1.0  # seconds of rest for each second of copying
-ONE_HOST = "the cluster has one host"
+ONE_HOST = "no other host exists"
 LOST = (PELostError, TimeoutError)
 
 
@@ -62,10 +62,12 @@ class Copies:
         self._context = context
         self._job, self._host = context.job, context.host
         self._is_needed = context.settings.location is None and context.host.can_lose
-        self._second: Mapping[str, str] = {}  # the last choice
+        saved = context.journal.checkpoints
+        self._second: Mapping[str, str] = saved[-1].copies if saved else {}  # the last choice
         self._holders: dict[str, PEHandle] = {}
         self._lock = threading.Lock()  # guards _holders
-        self._stored = {node for saved in context.journal.checkpoints for node in saved.nodes}
+        self._stored = {node for one in saved for node in one.nodes}  # nodes with files of the job
+        self._clean: set[str] = set()  # of these, nodes without files that another checkpoint needs
         self._rows: dict[str | Path, frozenset[str]] = {}  # {location of a checkpoint: its files of rows}
         self._problem = ""
         self._closed = threading.Event()
@@ -144,13 +146,16 @@ class Copies:
             with contextlib.suppress(*LOST, StateError):
                 holders[node].within(CALL_TIMEOUT).disk.keep(locations, rows)
         occupied = {status.node for status in self._context.life.elements().values()}  # these remove their own
-        self._discard((self._stored - needed - occupied) & self._host.hosts(), START_TIMEOUT)
+        self._clean &= self._stored - needed
+        unneeded = (self._stored - self._clean - needed - occupied) & self._host.hosts()
+        for node in self._visit(unneeded, lambda disk: disk.keep(locations, rows), CALL_TIMEOUT):
+            self._clean.add(node)  # the rest of its files at the end: nodes may have one disk
 
     def discard(self) -> None:
         """Remove all copies where no element of the job does so, and end the holders."""
         occupied = {status.node for status in self._context.life.elements().values()}
         if self._is_needed:
-            self._discard((self._stored - occupied) & self._host.hosts(), DISCARD_TIMEOUT)
+            self._visit((self._stored - occupied) & self._host.hosts(), lambda disk: disk.discard(), DISCARD_TIMEOUT)
         self.close()
 
     def close(self) -> None:
@@ -283,16 +288,18 @@ class Copies:
                 holder = self._holders[node] = self._host.start_holder(self._spec(f"holder-{node}", node))
             return holder
 
-    def _discard(self, nodes: Collection[str], timeout: float) -> None:
-        """Remove the job's files from nodes, and end their holders."""
+    def _visit(self, nodes: Collection[str], act: Callable[[NodeDisk], None], timeout: float) -> list[str]:
+        """Act on the disks of nodes that no later checkpoint uses, and end their holders; return where it worked."""
+        reached: list[str] = []
         for node in nodes:
             with contextlib.suppress(*LOST):
                 element = self._holder(node).within(timeout)
                 if element.status().node == node:
-                    element.disk.discard()
-                    self._stored.discard(node)
+                    act(element.disk)
+                    reached.append(node)
             with self._lock, contextlib.suppress(PELostError, KeyError):
                 self._holders.pop(node).kill(at_once=True)
+        return reached
 
     def _deliver(self, saved: SavedAt, handle: PEHandle, spec: PESpec) -> None:
         snapshot, manifest = spec.restore, spec.manifest

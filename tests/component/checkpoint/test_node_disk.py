@@ -36,6 +36,10 @@ def test_an_unchanged_file_is_stored_once(home: Path) -> None:
     assert disk.lacking(checkpoint(2), [same, changed]) == [changed]
     assert (home / "00000001" / "pe0-a.state").samefile(home / "00000002" / "pe0-a.state")
     assert NodeDisk(JOB).lacking(checkpoint(2), [same]) == [], "another process checks what it finds"
+    assert NodeDisk(JOB).lacking(checkpoint(3), [same, changed]) == [changed], (
+        "it finds what an earlier one has written"
+    )
+    assert (home / "00000003" / "pe0-a.state").samefile(home / "00000001" / "pe0-a.state")
 
 
 def test_a_damaged_or_changed_file_is_lacking(home: Path) -> None:
