@@ -250,7 +250,9 @@ class Copies:
         return PESpec(pe, job.name, job.job_id, job.secret, (), (), (), job.config, node=node)
 
     def _element(self, pe: str, timeout: float = CALL_TIMEOUT) -> NodeDisk:
-        return self._context.cluster.handles[pe].within(timeout).disk
+        if (handle := self._context.cluster.handles.get(pe)) is None:
+            raise PELostError(f"PE {pe} doesn't exist any more", code=ErrorCode.PE_MISSING)
+        return handle.within(timeout).disk
 
     def _copy_share(
         self,
