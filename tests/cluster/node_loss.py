@@ -1,6 +1,6 @@
 """A job with all defaults on hosts with disks of their own, for those who switch them off.
 
-    python -m tests.cluster.node_loss submit FOLDER ROWS PAD PER_SECOND [SETTINGS]
+    python -m tests.cluster.node_loss submit FOLDER ROWS PAD PER_SECOND [apart]
     python -m tests.cluster.node_loss watch
 
 `submit` ends once the job runs; `watch` follows it, from any host, and prints a line of JSON for each state of it.
@@ -50,9 +50,10 @@ def problem_of(folder: Path, rows: int) -> str:
     return "" if seen == right else f"missing {list(right - seen)[:5]}, extra {list(seen - right)[:5]}"
 
 
-def submit(folder: Path, rows: int, pad: int, per_second: int) -> None:
-    """Submit the job, and return once it has a checkpoint."""
-    job = rel.submit(topology(folder, rows, pad, per_second))
+def submit(folder: Path, rows: int, pad: int, per_second: int, *, apart: bool) -> None:
+    """Submit the job, of three processes on several hosts if they shall be apart; return once it has a checkpoint."""
+    config = rel.JobConfig(pes={"counts": 1, "out": 2}) if apart else rel.JobConfig()
+    job = rel.submit(topology(folder, rows, pad, per_second), config)
     while not job.status.checkpoints.taken:
         job.pause(0.05)
 
@@ -91,6 +92,6 @@ def watch() -> None:
 
 if __name__ == "__main__":
     if sys.argv[1] == "submit":
-        submit(Path(sys.argv[2]), *map(int, sys.argv[3:]))
+        submit(Path(sys.argv[2]), *map(int, sys.argv[3:6]), apart="apart" in sys.argv)
     else:
         watch()
