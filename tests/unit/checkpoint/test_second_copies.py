@@ -9,9 +9,13 @@ from hypothesis import strategies as st
 
 from rayelastic.runtime.checkpoint.protocol import lost_shares, second_nodes
 from rayelastic.runtime.journal import ChangeJournal, SavedAt
+from rayelastic.runtime.values.checkpoint_record import CheckpointCounters, CheckpointRecord, Copied
+from rayelastic.runtime.values.status import JobMetrics
+from rayelastic.runtime.watch.metric_table import METRICS, MetricsReader
 from tests.unit.runtime.performing import GROW, Run
 
 NODES = [f"n{number}" for number in range(8)]
+AGE = "rayelastic_job_checkpoint_second_copy_age_seconds"
 HOSTS = st.sets(st.sampled_from(NODES), min_size=1)
 
 
@@ -83,3 +87,19 @@ class Lines:
 
     def close(self) -> None:
         pass
+
+
+def test_the_age_of_two_copies_is_a_metric_where_nodes_have_disks_of_their_own() -> None:
+    def age(*copies: Copied) -> float | None:
+        counters = CheckpointCounters()
+        for at, copied in enumerate(copies, 1):
+            counters = counters.completed(CheckpointRecord(at, float(at), 0.1, copied=copied))
+        assert counters.copied_bytes == sum(copied.bytes for copied in copies)
+        readings = list(MetricsReader().read(JobMetrics("job", 10.0, (), {}, counters)))
+        assert {reading.metric for reading in readings} <= METRICS.keys()
+        return {reading.metric: reading.value for reading in readings}.get(AGE)
+
+    two, one = Copied({"a": "b"}, 5), Copied({"a": ""}, 0, "no other host exists")
+    assert age(two, one) == 9.0
+    assert age(one) == 10.0
+    assert age(Copied()) is None, "every node sees the location"
