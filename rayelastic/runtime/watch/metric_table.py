@@ -120,8 +120,7 @@ _CHECKPOINT_AGE = _gauge(
         "a failure would repeat that much work"))
 _COPY_AGE = _gauge(
     Scope.JOB, "checkpoint_second_copy_age_seconds",
-    "Time since the last checkpoint that is on two nodes, or since the start if there is none, seconds.",
-    Panel(_TIMES, "since the last one on two nodes"))
+    "Time since the last checkpoint that is on two nodes, or since the start if there is none, seconds.")
 _EPOCH = _gauge(Scope.JOB, "epoch", "The routing epoch in force.", "Routing epoch")
 _SECONDS = _gauge(Scope.JOB, "seconds", "Time since the start of the job, seconds.")
 _ALL = (
