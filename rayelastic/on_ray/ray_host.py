@@ -138,6 +138,10 @@ class RayHost:
                 return RayHandle(spec.pe, spare)
         return RayHandle(spec.pe, self._actor(spec))
 
+    def start_holder(self, spec: PESpec) -> RayHandle:
+        """Ask Ray for an actor on exactly one node that takes no CPU, and return at once."""
+        return RayHandle(spec.pe, self._actor(spec, holder=True))
+
     def start_early(self, count: int) -> list[ActorHandle[PEActor]]:
         """Start the processes of a job's first elements beside that of its coordinator, which adopts them.
 
@@ -173,7 +177,9 @@ class RayHost:
         with contextlib.suppress(Exception):  # as little does what it used
             NodeUse(self._settings.job_id).tell({})
 
-    def _actor(self, spec: PESpec | None, node: str = "", *, early: bool = False) -> ActorHandle[PEActor]:
+    def _actor(
+        self, spec: PESpec | None, node: str = "", *, early: bool = False, holder: bool = False
+    ) -> ActorHandle[PEActor]:
         import ray
 
         settings, spare = self._settings, spec is None and not early
@@ -184,10 +190,10 @@ class RayHost:
         made: ActorHandle[PEActor] = (
             ray.remote(PEActor)
             .options(
-                num_cpus=settings.num_cpus,
+                num_cpus=0 if holder else settings.num_cpus,
                 max_restarts=0,  # a new incarnation is the coordinator's decision, never Ray's
                 max_concurrency=CONTROL_THREADS,
-                scheduling_strategy=self._strategy(spec.node if spec is not None else node, spare=spare),
+                scheduling_strategy=self._strategy(spec.node if spec is not None else node, spare=spare, holder=holder),
                 **detached,
             )
             .remote(settings.pe_class, spec, LEASE if settings.job_id else None)
@@ -228,6 +234,14 @@ class RayHost:
         usable = ((name, left_to(count, others.get(name, []))) for name, count in cpus if name not in self._avoided)
         return tuple(Node(name, count) for name, count in usable if count)
 
+    def hosts(self) -> frozenset[str]:
+        """Return the machines of the cluster that offer CPUs, used or not; all of them if fewer than two do."""
+        import ray
+
+        alive = [node for node in ray.nodes() if node["Alive"] and node["NodeManagerHostname"] not in self._avoided]
+        with_cpus = frozenset(node["NodeManagerHostname"] for node in alive if node["Resources"].get("CPU"))
+        return with_cpus if len(with_cpus) > 1 else frozenset(node["NodeManagerHostname"] for node in alive)
+
     def avoid(self, nodes: frozenset[str]) -> None:
         """Has nothing start on some machines from now on; ends the processes that are kept ready there."""
         self._avoided = nodes
@@ -238,13 +252,13 @@ class RayHost:
         if self._settings.job_id:
             CpuRequest(self._settings.job_id).set(cpus)
 
-    def _strategy(self, node: str, *, spare: bool) -> Any:
+    def _strategy(self, node: str, *, spare: bool, holder: bool) -> Any:
         import ray
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         alive = {one["NodeManagerHostname"]: one["NodeID"] for one in ray.nodes() if one["Alive"]}
         if node in alive:
-            return NodeAffinitySchedulingStrategy(alive[node], soft=True)
+            return NodeAffinitySchedulingStrategy(alive[node], soft=not holder)
         if self._avoided and (free := [other.name for other in self.nodes() if other.name in alive]):
             return NodeAffinitySchedulingStrategy(alive[random.choice(free)], soft=True)
         return "SPREAD" if (spare or self._settings.spread) and len(alive) > 1 else "DEFAULT"

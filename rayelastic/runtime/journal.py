@@ -11,7 +11,7 @@ import json
 import os
 import threading
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rayelastic.errors import ErrorCode, JobExistsError
@@ -68,10 +68,17 @@ class SavedAt:
     Args:
         checkpoint: Its id.
         location: Its location.
+        copies: {node whose disk has a share of it: the node with the second copy, or empty}; empty: every node sees it.
     """
 
     checkpoint: int
     location: str
+    copies: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def nodes(self) -> frozenset[str]:
+        """The nodes whose disks have files of it."""
+        return frozenset(node for node in (*self.copies, *self.copies.values()) if node)
 
 
 class JournalStore(Protocol):
@@ -289,7 +296,9 @@ class ChangeJournal:
         """Return all that matters while nothing is under way."""
         entry: dict[str, Any] = {"plan": plan.to_dict(), "incarnation": self.incarnation}
         if checkpoints:
-            entry["checkpoints"] = [[saved.checkpoint, saved.location] for saved in checkpoints]
+            entry["checkpoints"] = [
+                [one.checkpoint, one.location, *([dict(one.copies)] if one.copies else [])] for one in checkpoints
+            ]
         if self.began is not None:
             entry["began"] = self.began
         if self.left:

@@ -23,11 +23,11 @@ class Checkpoint:
 
     When a PE is lost, with its process, its node or its links, the job restores the last complete
     checkpoint. Each row counts once in every state, in files and in results. A job on Ray takes checkpoints by default,
-    on the local disk of each node: they survive lost processes, and nodes that return.
+    on the local disk of each node, with a second copy on another node. They survive lost processes, and a lost node.
 
     Args:
         location: A folder that every node sees, or a URI that pyarrow.fs knows. None: a folder on the local disk of
-            each node, removed when the job has ended.
+            each node, and a second copy on another one, removed when the job has ended.
         every: Seconds between two checkpoints, 0.2 or more. Jobs whose sources pause for a checkpoint take them less
             often: sources pause for at most a twentieth of the time.
         keep: How many complete checkpoints are kept, 1 or more. A recovery restores the newest whole one.

@@ -9,7 +9,6 @@ copied so, are held from their barrier until they are saved; the others aren't h
 from __future__ import annotations
 
 import contextlib
-import shutil
 import threading
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -22,7 +21,7 @@ from rayelastic.connectors.fingerprints import input_of, is_away
 from rayelastic.errors import ErrorCode, SinkError, SourceError, SourceLostError, StateError
 from rayelastic.plan.settings.checkpoint import Checkpoint
 from rayelastic.runtime.checkpoint.files import SnapshotFolder, rows_of
-from rayelastic.runtime.checkpoint.location import is_local, local_folder, remove_local
+from rayelastic.runtime.checkpoint.location import is_local, remove_local
 from rayelastic.runtime.checkpoint.protocol import Kind
 from rayelastic.runtime.checkpoint.state_files import OperatorFiles
 from rayelastic.runtime.values.snapshot import Part
@@ -336,23 +335,6 @@ class ElementCheckpoint:
                 failures.append(error)
         if failures:
             raise failures[0]
-
-    def read_file(self, snapshot: Snapshot, name: str, digest: str) -> bytes | None:
-        """Return a file of a checkpoint from this node's disk; None if it is missing or another one."""
-        try:
-            return next(SnapshotFolder(snapshot).chunks([(name, digest)]))
-        except StateError:
-            return None
-
-    def write_file(self, snapshot: Snapshot, name: str, data: bytes) -> None:
-        """Write a file of another node's checkpoint to the disk of this one."""
-        folder = SnapshotFolder(snapshot)
-        folder.make()  # not `prepare`: on the coordinator's disk it is complete
-        folder.write(name, data)
-
-    def discard(self) -> None:
-        """Remove the job's checkpoints from the local disk of this node."""
-        shutil.rmtree(local_folder(self.spec.job_id), ignore_errors=True)
 
     # -- implementation -------------------------------------------------------------------------------------------
 

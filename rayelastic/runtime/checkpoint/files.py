@@ -201,15 +201,15 @@ class SnapshotFolder:
         """Remove the manifest, so that it isn't a snapshot any more."""
         self.delete(MANIFEST)
 
-    def write_manifest(self, manifest: Manifest) -> None:
-        """Complete the snapshot."""
+    def write_manifest(self, manifest: Manifest) -> str:
+        """Complete the snapshot; return the SHA-256 of the manifest's file in hex."""
         body = json.dumps(manifest.to_json(), sort_keys=True)
         digest, signature = hashlib.sha256(body.encode()).hexdigest(), _sign(self._snapshot.key, body)
-        self.write(MANIFEST, json.dumps({"body": body, "sha256": digest, "hmac": signature}).encode())
+        return self.write(MANIFEST, json.dumps({"body": body, "sha256": digest, "hmac": signature}).encode())
 
     def manifest(self) -> Manifest:
         """Read the manifest; raise StateError if it is damaged, wrongly signed, or of another format."""
-        data = self._read(MANIFEST)
+        data = self.raw(MANIFEST)
         try:
             document = json.loads(data)
             body, digest, signature = document["body"], document["sha256"], document["hmac"]
@@ -240,7 +240,7 @@ class SnapshotFolder:
         for name, digest in files:
             if SAFE_NAME.fullmatch(name) is None:
                 raise self._damaged(name)
-            data = self._read(name)
+            data = self.raw(name)
             if not hmac.compare_digest(hashlib.sha256(data).hexdigest(), digest):
                 raise self._damaged(name)
             yield data
@@ -249,7 +249,8 @@ class SnapshotFolder:
         """Yield the exports in files that `write_state` wrote; raise StateError as `chunks` does."""
         return map(unpacked, self.chunks(files))
 
-    def _read(self, name: str) -> bytes:
+    def raw(self, name: str) -> bytes:
+        """Return a file as it is, unchecked; raise StateError if it is missing or unreadable."""
         try:
             with self._files.open_input_stream(f"{self._folder}/{name}") as stream:
                 data: bytes = stream.read()

@@ -1,4 +1,4 @@
-"""What a checkpoint is, when the next one is due, and what remains of one that fails: decisions alone.
+"""What a checkpoint is, when it is due, which nodes have it, and what remains of one that fails: decisions alone.
 
 Pure: knows operators, flows and counters, nothing that runs. `take.py` does what it decides, `restarts.py` decides on
 recoveries.
@@ -6,7 +6,7 @@ recoveries.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -22,7 +22,17 @@ if TYPE_CHECKING:
     from rayelastic.runtime.values.snapshot import Part
     from rayelastic.runtime.values.specs import JobSpec
 
-__all__ = ["Flow", "Kind", "Schedule", "check_complete", "is_empty", "remains", "why_standstill"]
+__all__ = [
+    "Flow",
+    "Kind",
+    "Schedule",
+    "check_complete",
+    "is_empty",
+    "lost_shares",
+    "remains",
+    "second_nodes",
+    "why_standstill",
+]
 
 STANDSTILL_SHARE = 20  # sources are held for at most one part in so many of the time
 ASKED_SHARE = 2  # the same for a requested checkpoint, because the requesting source waits anyway
@@ -74,6 +84,53 @@ def check_complete(forms: Mapping[str, str], plan: ExecPlan, parts: Sequence[Par
     invariant(len(set(files)) == len(files), "a file of state belongs to one operator of one PE", files)
     saved = {name for part in parts for name in part.files}
     invariant(saved <= forms.keys(), "what is saved has a form", saved)
+
+
+def second_nodes(owners: Collection[str], hosts: Collection[str], before: Mapping[str, str]) -> dict[str, str]:
+    """Return {node: the node that gets the second copy of its share}, without those for which no other node exists.
+
+    Copies are spread evenly: a node gets at most one more than its part. An earlier choice stays unless that node has
+    gone or has too many.
+
+    Args:
+        owners: The nodes with a share.
+        hosts: The nodes that can get a copy.
+        before: The choice so far.
+
+    >>> second_nodes(["a", "b", "c"], ["a", "b", "c"], {})
+    {'a': 'b', 'b': 'c', 'c': 'a'}
+    >>> second_nodes(["a"], ["a"], {})
+    {}
+    """
+    ring = sorted(hosts)
+    most = -(-len(owners) // max(1, len(ring)))
+    load = dict.fromkeys(ring, 0)
+    chosen: dict[str, str] = {}
+    for owner in sorted(owners):
+        second = before.get(owner, owner)
+        if second != owner and load.get(second, most) < most:
+            chosen[owner] = second
+            load[second] += 1
+    for owner in sorted(set(owners) - chosen.keys()):
+        after = [node for node in ring if node > owner] + [node for node in ring if node < owner]
+        if after:  # of equally loaded nodes the next one in the ring, so that all shares of a ring differ
+            chosen[owner] = min(after, key=lambda node: load[node])
+            load[chosen[owner]] += 1
+    invariant(all(owner != second for owner, second in chosen.items()), "a second copy is on another node", chosen)
+    return chosen
+
+
+def lost_shares(copies: Mapping[str, str], hosts: Collection[str]) -> list[str]:
+    """Return the nodes whose share of a checkpoint no node has any more; empty: the checkpoint can be read.
+
+    Args:
+        copies: {node with a share: the node with its second copy, or empty}.
+        hosts: The nodes that exist.
+
+    >>> lost_shares({"a": "b", "b": "c", "c": ""}, ["b"])
+    ['c']
+    """
+    return [owner for owner, second in copies.items() if owner not in hosts and second not in hosts]
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from rayelastic.graph.spec.operator_spec import PICKLED
 from rayelastic.runtime.checkpoint.files import CHUNK_BYTES, SnapshotFolder, rows_of
 from rayelastic.runtime.state.descriptor import older_records
 from rayelastic.runtime.state.tables import state_of
+from rayelastic.runtime.values.snapshot import STATE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -234,8 +235,8 @@ class RestorePoint:
             if spec.name not in snapshot.drop:
                 files = manifest.files.get(spec.name, ())
                 if self._spec.manifest is not None:  # a local disk may have no others
-                    owner = self._spec.predecessors.get(spec.name, self._spec.pe)
-                    files = [(name, digest) for name, digest in files if name.startswith(f"{owner}-")]
+                    owned = manifest.files_of(spec.name, self._spec.predecessor(spec.name))
+                    files = [(file.name, file.digest) for file in owned if file.place == STATE]
                 older = older_records(manifest.shapes.get(spec.name), spec)
                 _import(spec, SnapshotFolder(snapshot).states(files), natives[spec.name].state, older)
         sources = {spec.name for spec in operators if spec.is_source}.difference(snapshot.drop)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rayelastic.errors import ErrorCode, RayelasticError, SinkError, StateError
@@ -19,18 +19,20 @@ from rayelastic.runtime.checkpoint.restore import automatic_names, seal_of
 from rayelastic.runtime.checkpoint.standstill import Standstill, ask_all, tell_all
 from rayelastic.runtime.journal import SavedAt
 from rayelastic.runtime.state.descriptor import descriptors_of
-from rayelastic.runtime.values.checkpoint_record import CheckpointRecord
+from rayelastic.runtime.values.checkpoint_record import CheckpointRecord, Copied
 from rayelastic.runtime.values.snapshot import Manifest, Snapshot
 from rayelastic.runtime.watch.event_log import tell
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from rayelastic.plan.exec_plan import ExecPlan
     from rayelastic.runtime.checkpoint.standstill import Element, Handle
     from rayelastic.runtime.journal import ChangeJournal
     from rayelastic.runtime.values.snapshot import Part
     from rayelastic.runtime.values.specs import JobSpec
+
+    Copy = Callable[[Snapshot, Manifest, str, ExecPlan], Copied]
 
 __all__ = ["SAVE_TIMEOUT", "STOP_PATIENCE", "Taker"]
 
@@ -54,7 +56,14 @@ class Taker:
     journal: ChangeJournal
 
     def take(
-        self, kind: Kind, plan: ExecPlan, running: Mapping[str, Handle], snapshot: Snapshot, checkpoint: int, keep: int
+        self,
+        kind: Kind,
+        plan: ExecPlan,
+        running: Mapping[str, Handle],
+        snapshot: Snapshot,
+        checkpoint: int,
+        keep: int,
+        copy: Copy | None = None,
     ) -> CheckpointRecord:
         """Save the job; it continues, also if it can't be saved, unless it is stopped.
 
@@ -66,6 +75,7 @@ class Taker:
             checkpoint: Its id, higher than all before.
             keep: The number of complete checkpoints to keep. 0: the job takes none, and no recovery can roll back
                 what sinks prepared for a savepoint. So they show it at once.
+            copy: Copies a checkpoint to second nodes. Sinks commit only after that, so what they show survives a node.
 
         Returns:
             Its record, without the time since the job's start.
@@ -87,11 +97,13 @@ class Taker:
                 parts, paused = self._save_at_standstill(kind, handles, snapshot, checkpoint)
             else:
                 parts, paused = self._save_at_barriers(handles, snapshot, checkpoint)
-            folder.write_manifest(self._manifest(parts, plan, snapshot, kind))
+            manifest = self._manifest(parts, plan, snapshot, kind)
+            digest = folder.write_manifest(manifest)
             if kind.is_alone:
                 _read_back(folder, parts)
+            copied = copy(snapshot, manifest, digest, plan) if copy is not None else Copied()
             recorded = True
-            outdated = self._record(kind, SavedAt(checkpoint, str(snapshot.location)), plan, keep)
+            outdated = self._record(kind, SavedAt(checkpoint, str(snapshot.location), copied.nodes), plan, keep)
         except BaseException:
             if not recorded:
                 _remove(folder, kind)
@@ -109,7 +121,7 @@ class Taker:
                 SnapshotFolder(Snapshot(saved.location)).remove()
         elif not keep:
             self.commit(handles.values(), checkpoint)
-        return CheckpointRecord.of_parts(checkpoint, time.monotonic() - began, paused, parts)
+        return replace(CheckpointRecord.of_parts(checkpoint, time.monotonic() - began, paused, parts), copied=copied)
 
     def commit(self, handles: Iterable[Handle], checkpoint: int, locations: Collection[str] | None = None) -> None:
         """Make all sinks show what they prepared until a checkpoint, which is complete.

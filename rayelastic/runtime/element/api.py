@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rayelastic.connectors.pushed.frames import Epoch
     from rayelastic.plan.exec_plan import PlanLink
     from rayelastic.policy.element.cpu_budgets import CpuBudget
+    from rayelastic.runtime.checkpoint.disk import NodeDisk
     from rayelastic.runtime.checkpoint.element import ElementCheckpoint
     from rayelastic.runtime.element.state_transfer import Ranges
     from rayelastic.runtime.port.data_port import PortAddress
@@ -71,6 +72,11 @@ class ElementApi(Protocol):
     @property
     def checkpoint(self) -> ElementCheckpoint:
         """Its part of checkpoints."""
+        ...
+
+    @property
+    def disk(self) -> NodeDisk:
+        """The disk of its node."""
         ...
 
     # --- its life -----------------------------------------------------------------------------------------------

@@ -64,6 +64,10 @@ class PEHost(Protocol):
         """Make a PE; it does nothing yet."""
         ...
 
+    def start_holder(self, spec: PESpec) -> PEHandle:
+        """Make a PE without operators on exactly its node, for the files there; it uses no CPU of the cluster."""
+        ...
+
     def recycle(self, handle: PEHandle) -> None:
         """End a PE, and keep its process ready for another one if it is sound."""
         ...
@@ -82,6 +86,10 @@ class PEHost(Protocol):
 
     def nodes(self) -> tuple[Node, ...]:
         """Return the machines that can host PEs."""
+        ...
+
+    def hosts(self) -> frozenset[str]:
+        """Return the machines that exist, whether or not they have CPUs left, without excluded ones."""
         ...
 
     def avoid(self, nodes: frozenset[str]) -> None:
@@ -139,6 +147,10 @@ class InProcessHost:
         self._made[spec.pe] = InProcessHandle(ProcessingElement(spec))
         return self._made[spec.pe]
 
+    def start_holder(self, spec: PESpec) -> InProcessHandle:
+        """Make a PE in this process."""
+        return self.start_pe(spec)
+
     def recycle(self, handle: PEHandle) -> None:
         """End a PE."""
         handle.kill()
@@ -156,6 +168,10 @@ class InProcessHost:
     def nodes(self) -> tuple[Node, ...]:
         """Return this machine, with the CPUs that this process may use."""
         return (Node(socket.gethostname(), float(available_cpus())),)
+
+    def hosts(self) -> frozenset[str]:
+        """Return this machine."""
+        return frozenset([socket.gethostname()])
 
     def avoid(self, nodes: frozenset[str]) -> None:
         """Do nothing: there is only this machine."""

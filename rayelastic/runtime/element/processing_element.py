@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rayelastic.errors import ErrorCode, SinkError, StateError, is_outage
+from rayelastic.runtime.checkpoint.disk import NodeDisk
 from rayelastic.runtime.checkpoint.element import ElementCheckpoint
 from rayelastic.runtime.checkpoint.state_files import RestorePoint
 from rayelastic.runtime.element.failures import completion_failure, explain_failure, sink_failure
@@ -66,6 +67,7 @@ class ProcessingElement:
         self._entrance = Entrance(spec, host, takers)
         hosted = self._hosted
         self._checkpoint = ElementCheckpoint(spec, hosted.sources, hosted.sinks, hosted.natives, self._flow, self._fail)
+        self._disk = NodeDisk(spec.job_id)
         self._running: Running | None = None  # once it has been started
         self._given_up = False  # whether it was closed
 
@@ -193,6 +195,11 @@ class ProcessingElement:
     def checkpoint(self) -> ElementCheckpoint:
         """Its part of checkpoints."""
         return self._checkpoint
+
+    @property
+    def disk(self) -> NodeDisk:
+        """The disk of its node."""
+        return self._disk
 
     def address(self) -> PortAddress | None:
         """Return its address, as `open` does; `None` if no PE connects to it."""

@@ -23,7 +23,6 @@ from rayelastic.runtime.checkpoint.location import (
 from rayelastic.runtime.checkpoint.loop import CheckpointLoop
 from rayelastic.runtime.checkpoint.protocol import Kind, Schedule, why_standstill
 from rayelastic.runtime.fed_sources import is_streamed
-from rayelastic.runtime.job.carry import carry
 from rayelastic.runtime.job.job_cluster import in_threads
 from rayelastic.runtime.rescale.possible import with_homes
 from rayelastic.runtime.values.failure import Failure
@@ -82,6 +81,7 @@ class JobCheckpoints:
         if reason := why_standstill(job):
             life.checkpoints = replace(life.checkpoints, standstill=reason)
             tell("checkpoints stand still", job=job.name, reason=reason)
+        self._recovery.copies.prepare()
         self.loop.start()
         life.end_if_finished()  # the elements of a short job may have finished
 
@@ -127,11 +127,13 @@ class JobCheckpoints:
                 write_key(self._root, key_of_job(context.job, context.settings))
             return
         in_threads(_discard, context.cluster.handles.values())
+        self._recovery.copies.discard()
         shutil.rmtree(self._root, ignore_errors=True)
 
     def close(self) -> None:
         """Wait, after `halt`, for running writes: nothing is written to the checkpoints' location from then on."""
         self.loop.join(WRITE_TIMEOUT)
+        self._recovery.copies.close()
 
     # -- implementation -------------------------------------------------------------------------------------------
 
@@ -145,7 +147,7 @@ class JobCheckpoints:
                 code=ErrorCode.NO_CHECKPOINT,
             )
         if context.settings.location is None:
-            carry(context, self._snapshot(context.journal.checkpoints[-1].location), wanted)
+            self._recovery.copies.carry(self._snapshot(context.journal.checkpoints[-1].location), wanted)
 
     def _take(self) -> CheckpointRecord:
         context = self._context
@@ -154,7 +156,9 @@ class JobCheckpoints:
             checkpoint, plan = next(self._ids), context.placed()
             snapshot = self._snapshot(below(self._root, f"{checkpoint:08}"))
             handles, keep = context.cluster.handles, context.settings.keep
-            record = self._taker.take(Kind.CHECKPOINT, plan, handles, snapshot, checkpoint, keep)
+            copies = self._recovery.copies
+            record = self._taker.take(Kind.CHECKPOINT, plan, handles, snapshot, checkpoint, keep, copies.copy)
+            copies.prune()
             if not self._has_complete:
                 with suppress(StateError):  # the next checkpoint tries again
                     SnapshotFolder(Snapshot(self._root)).write(COMPLETE, b"a checkpoint was complete here\n")
@@ -180,7 +184,7 @@ class JobCheckpoints:
 
 def _discard(handle: PEHandle) -> None:
     with suppress(PELostError, TimeoutError):  # its node may be gone, with its disk
-        handle.within(DISCARD_TIMEOUT).checkpoint.discard()
+        handle.within(DISCARD_TIMEOUT).disk.discard()
 
 
 def settings_of(job: JobSpec, host: PEHost) -> Checkpoint | None:

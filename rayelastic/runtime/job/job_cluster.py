@@ -97,6 +97,7 @@ class JobCluster:
         restore: Snapshot | None = None,
         manifest: Manifest | None = None,
         works: Callable[[], None] | None = None,
+        deliver: Callable[[Sequence[tuple[PEHandle, PESpec]]], None] | None = None,
     ) -> None:
         """Start elements of a plan: all open their ports, then connect, then run. Running ones aren't touched.
 
@@ -107,6 +108,7 @@ class JobCluster:
             manifest: That snapshot's manifest, if it has been read.
             works: Called when all are connected, before the first of them runs: a later loss may be caused by the data
                 that it processes.
+            deliver: Called when all have a process, before they open: copies what they restore to their nodes.
 
         Raises:
             RayelasticError: One couldn't be started.
@@ -122,6 +124,8 @@ class JobCluster:
             self._handles.update({handle.pe: handle for handle in fresh})
             self._ended.difference_update(handle.pe for handle in fresh)
             self._lost.difference_update(handle.pe for handle in fresh)
+        if deliver is not None and fresh:
+            deliver(list(zip(fresh, specs, strict=True)))
         for handle in fresh:
             self._addresses[handle.pe] = handle.within(START_TIMEOUT).open()
         peers = dict(self._addresses)

@@ -15,11 +15,13 @@ import secrets
 import threading
 import time
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rayelastic.connectors.files.locations import shown_location
 from rayelastic.errors import (
     ChangeError,
+    DamagedError,
     ErrorCode,
     PELostError,
     SinkTakenError,
@@ -31,9 +33,9 @@ from rayelastic.errors import (
 from rayelastic.errors.invariants import invariant
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.plan_text import counted
-from rayelastic.runtime.checkpoint.files import SnapshotFolder
 from rayelastic.runtime.checkpoint.location import key_of_job
 from rayelastic.runtime.checkpoint.restarts import Restarts, next_pause
+from rayelastic.runtime.job.copies import Copies
 from rayelastic.runtime.job.job_cluster import CALL_TIMEOUT
 from rayelastic.runtime.values.failure import Failure
 from rayelastic.runtime.values.snapshot import Snapshot
@@ -66,6 +68,7 @@ class Recovery:
         self._context = context
         self._job, self._life, self._journal = context.job, context.life, context.journal
         self._clock = clock
+        self.copies = Copies(context)
         self._lock = threading.Lock()
         self._restarts = Restarts(context.settings)
         self._underway = False
@@ -184,13 +187,18 @@ class Recovery:
                 crashed = self._crashed or (self._at_work and isinstance(problem, PELostError))
                 cause = _cause(problem, again)
                 is_over = (crashed and self._is_in_vain()) or self._is_too_often() or self._life.is_cancelling
-                is_over = is_over or isinstance(problem, SinkTakenError)
+                is_gone = problem is not None and code_of(problem) is ErrorCode.CHECKPOINTS_GONE
+                is_over = is_over or is_gone or isinstance(problem, SinkTakenError)
             failure = again or failure
             if cause.outage and not self._life.is_cancelling:
                 continue
             if is_over or self._closed.wait(pause):
                 why = f"{failure.reason}; {self._so_often()}"
-                self._life.fail(replace(failure, reason=why if problem is None else f"{why}, the last time: {problem}"))
+                if problem is not None:
+                    why = f"{failure.reason}; {problem}" if is_gone else f"{why}, the last time: {problem}"
+                self._life.fail(
+                    replace(failure, reason=why, code=ErrorCode.CHECKPOINTS_GONE if is_gone else failure.code)
+                )
                 return
             pause = next_pause(pause)
 
@@ -267,14 +275,15 @@ class Recovery:
                     reason=failure.reason,
                     checkpoint=at.checkpoint if at is not None else 0,
                 )
-                self._context.cluster.start(plan, tuple(plan.pes), saved, manifest, self._works)
+                deliver = partial(self.copies.deliver, at) if at is not None else None
+                self._context.cluster.start(plan, tuple(plan.pes), saved, manifest, self._works, deliver)
                 self._life.runs_again()
                 if self._life.is_cancelling:  # the old ones were stopped
                     for handle in self._context.cluster.handles.values():
                         handle.within(CALL_TIMEOUT).stop(True)
         except Exception as error:  # the job must not hang after any error
-            if isinstance(error, StateError) and at is not None:
-                self._leave_out(at, error)
+            if isinstance(error, StateError) and at is not None and not self._leave_out(at, error):
+                return _final(error)
             return error
         tell("job runs again", job=self._job.name, seconds=round(self._clock() - began, 3))
         self._life.end_if_finished()
@@ -294,7 +303,7 @@ class Recovery:
                 return newest, *self._read(newest)
             except StateError as error:
                 if not self._leave_out(newest, error):
-                    raise
+                    raise _final(error) from error
         return None, self._job.restore, None
 
     def _leave_out(self, damaged: SavedAt, error: StateError) -> bool:
@@ -318,7 +327,7 @@ class Recovery:
 
     def _read(self, saved: SavedAt) -> tuple[Snapshot, Manifest]:
         snapshot = Snapshot(saved.location, key=key_of_job(self._job, self._context.settings))
-        return snapshot, SnapshotFolder(snapshot).manifest()
+        return snapshot, self.copies.manifest(saved, snapshot)
 
     def _plan_of(self, manifest: Manifest | None, wanted: ExecPlan | None = None) -> ExecPlan:
         """Return the plan of a checkpoint, or the requested one, in a new epoch, on existing nodes."""
@@ -332,6 +341,14 @@ class Recovery:
         nodes = {**plan.nodes, **self._context.plan.now.nodes}
         nodes = {pe: node for pe, node in nodes.items() if pe in plan.pes and node in alive}
         return replace(plan.with_nodes(nodes), epoch=max(epochs) + 1)
+
+
+def _final(error: StateError) -> StateError:
+    """Return the error after which nothing is left to restore; of an unreadable store, which may return, its own."""
+    if not isinstance(error, DamagedError):
+        return error
+    problem = f"no checkpoint can be restored: {error.message}"
+    return StateError(problem, hint=error.hint, code=ErrorCode.CHECKPOINTS_GONE)
 
 
 def _cause(problem: Exception | None, again: Failure | None) -> Failure:

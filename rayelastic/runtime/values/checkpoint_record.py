@@ -2,20 +2,40 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from rayelastic.runtime.values.metrics import Alert, Panel, described, metric
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from rayelastic.runtime.values.snapshot import Part
 
-__all__ = ["CheckpointCounters", "CheckpointRecord"]
+__all__ = ["CheckpointCounters", "CheckpointRecord", "Copied"]
 
 OUTCOMES = "Checkpoints: complete, aborted, restored"  # a panel of the dashboard
 MOST_RECORDS = 20  # kept for a job: the last ones
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """The second copies of a checkpoint.
+
+    Args:
+        nodes: {node with a share of it: the node with the second copy, or empty}; empty: every node sees its location.
+        bytes: Bytes that were copied for it.
+        problem: Why a share has one copy only; empty: all have two, or need none.
+    """
+
+    nodes: Mapping[str, str] = field(default_factory=dict)
+    bytes: int = 0
+    problem: str = ""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether each share has a second copy."""
+        return bool(self.nodes) and not self.problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +55,7 @@ class CheckpointRecord:
         held_seconds: How long it was held.
         place: The location of a savepoint; empty: a checkpoint.
         problem: Why it was aborted; empty: it is complete.
+        copied: Its second copies on other nodes.
     """
 
     number: int
@@ -48,6 +69,7 @@ class CheckpointRecord:
     held_seconds: float = 0.0
     place: str = ""
     problem: str = ""
+    copied: Copied = field(default_factory=Copied)
 
     @staticmethod
     def of_parts(number: int, seconds: float, paused: float, parts: Sequence[Part]) -> CheckpointRecord:
@@ -79,6 +101,9 @@ class CheckpointCounters:
         standstill: Why all sources are held until their tuples are processed; empty if barriers flow with the records.
         called_again: Sources that are functions: a restart calls them from their beginning, and skips what they emitted
             before. They have to emit the same again.
+        one_copy: Why the last complete one has no second copy on another node; a lost node would lose it. Empty: it has
+            one, or every node sees its location.
+        copied_at: Seconds since the start of the job when the newest one with two copies was complete; 0: none was.
         recent: The last ones, including aborted ones and savepoints; oldest first.
     """
 
@@ -97,7 +122,11 @@ class CheckpointCounters:
         "Recoveries, from a checkpoint or from the start.", panel=Panel(OUTCOMES, "recoveries", "{}"), alert=Alert(
             "Recovered", "the job recovered from a failure", "increase({}[15m]) > 0", "",
             "Job {{ $labels.rel_job }} lost a process or node and restored its last checkpoint"))  # fmt: skip
+    copied_bytes: int = metric(
+        "Bytes of checkpoints that were copied to a second node.", short="checkpoint_copied_bytes")  # fmt: skip
     problem: str = ""
+    one_copy: str = ""
+    copied_at: float = 0.0
     standstill: str = ""
     called_again: tuple[str, ...] = ()
     recent: tuple[CheckpointRecord, ...] = ()
@@ -120,6 +149,9 @@ class CheckpointCounters:
             seconds=seconds,
             paused=paused,
             problem="",
+            copied_bytes=self.copied_bytes + record.copied.bytes,
+            one_copy=record.copied.problem,
+            copied_at=record.at if record.copied.is_complete else self.copied_at,
         )
 
     def aborted(self, record: CheckpointRecord) -> CheckpointCounters:

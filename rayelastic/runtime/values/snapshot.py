@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from rayelastic.connectors.files.locations import is_uri
 from rayelastic.connectors.inputs import Input
@@ -17,13 +17,22 @@ from rayelastic.errors import ConfigError, ErrorCode, StateError
 from rayelastic.graph.records.shown import shown
 from rayelastic.plan.settings.checkpoint import SHORTEST_KEY
 
-__all__ = ["FORMAT", "READABLE", "Files", "Manifest", "Part", "Snapshot"]
+__all__ = ["FORMAT", "READABLE", "ROWS", "STATE", "File", "Files", "Manifest", "Part", "Snapshot"]
 
 FORMAT = 4  # of manifest and files
 READABLE = (2, 3, FORMAT)  # in 2 no file was packed, before 4 no sink kept a ledger of its parts
 
 Files = Sequence[tuple[str, str]]  # names, and SHA-256 in hex
+STATE, ROWS = "state", "rows"  # the places of files: a checkpoint's own folder, and the one of rows beside all of them
 T = TypeVar("T")
+
+
+class File(NamedTuple):
+    """A file of a checkpoint: its place, its name, and its SHA-256 in hex."""
+
+    place: str
+    name: str
+    digest: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +182,12 @@ class Manifest:
             dict(held.get("automatic", {})),
             dict(held.get("seals", {})),
         )
+
+    def files_of(self, operator: str, pe: str) -> list[File]:
+        """Return the files of an operator that one PE has written: its state, and the rows of a sink."""
+        files = [File(STATE, *file) for file in self.files.get(operator, ()) if file[0].startswith(f"{pe}-")]
+        output = self.outputs.get(operator)
+        return [*files, *(File(ROWS, blob.name, blob.digest) for blob in (output.blobs if output is not None else ()))]
 
     @property
     def checkpoint(self) -> int:

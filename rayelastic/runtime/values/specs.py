@@ -67,6 +67,10 @@ class PESpec:
     waiting: tuple[Waiting, ...] = ()
     time_units: Mapping[str, str] = field(default_factory=dict)
 
+    def predecessor(self, operator: str) -> str:
+        """Return the element whose files an operator restores."""
+        return self.predecessors.get(operator, self.pe)
+
     @property
     def leaving(self) -> frozenset[str]:
         """The streams that go to another PE, or may go there, over links and routers."""

@@ -118,13 +118,16 @@ _CHECKPOINT_AGE = _gauge(
         "CheckpointsTooOld", "a failure now would repeat more than 5 minutes of work", "{} > 300", "1m",
         "Job {{ $labels.rel_job }} has had no complete checkpoint for 5 minutes: "
         "a failure would repeat that much work"))
+_COPY_AGE = _gauge(
+    Scope.JOB, "checkpoint_second_copy_age_seconds",
+    "Time since the last checkpoint that is on two nodes, or since the start if there is none, seconds.")
 _EPOCH = _gauge(Scope.JOB, "epoch", "The routing epoch in force.", "Routing epoch")
 _SECONDS = _gauge(Scope.JOB, "seconds", "Time since the start of the job, seconds.")
 _ALL = (
     *OF_OPERATOR, _RATE, _COST_SHARE, _QUEUE_FILL, _LATENCY, _WATERMARK,
     *_OF_PE, _MODELS, *_OF_LINK,
     _REPLICAS, _PIPELINES, *_OF_REGION, _HOTTEST_KEY,
-    *_OF_JOB, _CHECKPOINT_SECONDS, _CHECKPOINT_PAUSED, _CHECKPOINT_BYTES, _CHECKPOINT_AGE, _EPOCH, _SECONDS,
+    *_OF_JOB, _CHECKPOINT_SECONDS, _CHECKPOINT_PAUSED, _CHECKPOINT_BYTES, _CHECKPOINT_AGE, _COPY_AGE, _EPOCH, _SECONDS,
 )
 # fmt: on
 METRICS = {metric.name: metric for metric in _ALL}
@@ -214,6 +217,8 @@ def _of_checkpoints(now: JobMetrics) -> Iterator[Reading]:
     last = next((record for record in reversed(checkpoints) if not record.problem), None)
     yield Reading(_CHECKPOINT_BYTES.name, labels, last.bytes if last is not None else 0)
     yield Reading(_CHECKPOINT_AGE.name, labels, now.seconds - (last.at if last is not None else 0.0))
+    if counted.one_copy or counted.copied_at:  # otherwise every node sees their location
+        yield Reading(_COPY_AGE.name, labels, now.seconds - counted.copied_at)
 
 
 def _latency(labels: tuple[str, str, str], operator: OperatorSample) -> Iterator[Reading]:

@@ -12,7 +12,7 @@ import pytest
 
 import rayelastic as rel
 from rayelastic import testing
-from rayelastic.errors import PELostError
+from rayelastic.errors import ErrorCode, PELostError
 from rayelastic.job import Job, LocalControl, prepare
 from rayelastic.runtime.checkpoint.files import SnapshotFolder
 from rayelastic.runtime.element.host import InProcessHandle, InProcessHost
@@ -111,6 +111,30 @@ def test_a_coordinator_dies_in_a_checkpoint_and_the_next_one_goes_back(
         lose(job, second)
         gates[1].open()
         check(job.wait(PATIENCE)["out"])
+    finally:
+        for gate in gates:
+            gate.open()
+        job.close()
+
+
+def test_where_no_checkpoint_can_be_restored_the_job_fails_at_once(gates: list[testing.Gate], tmp_path: Path) -> None:
+    made, saving = topology(gates), rel.Checkpoint(tmp_path / "saved", every=NEVER, keep=1)
+    spec = prepare(made, rel.JobConfig(pes={"rows": 0, "counts": 1}, checkpoint=saving))
+    coordinator = Coordinator(spec, InProcessHost())
+    job = Job("crashes", LocalControl(coordinator), made)
+    job._start()
+    try:
+        assert gates[0].wait_reached(PATIENCE)
+        take(coordinator)
+        for manifest in (tmp_path / "saved").glob("*/manifest.json"):
+            manifest.write_text("{}")
+        coordinator._lose(Failure("PE pe1 was lost"))
+        wait_until(job, lambda: job.status.state.is_final)
+        failure = job.status.failure
+        assert failure is not None
+        assert failure.code is ErrorCode.CHECKPOINTS_GONE
+        assert "PE pe1 was lost; no checkpoint can be restored: " in failure.reason
+        assert job.status.checkpoints.restarts == 1, "no second attempt could find it"
     finally:
         for gate in gates:
             gate.open()

@@ -73,6 +73,8 @@ class Element:
 class Host:
     """One node that has any number of elements."""
 
+    can_lose = True
+
     def __init__(self, job: Job) -> None:
         self._job = job
 
@@ -87,6 +89,9 @@ class Host:
 
     def nodes(self) -> tuple[()]:
         return ()
+
+    def hosts(self) -> frozenset[str]:
+        return frozenset()
 
 
 class Job:
