@@ -90,11 +90,13 @@ class Rescaling:
             plan = self._plan.now
             if region not in self._cluster.elastic:
                 planned = plan.region(region)
-                why = why_fixed(planned, self._job.operators) or Code.FIXED_BY_CONFIG()
+                why = why_fixed(planned)
                 raise ConfigError(
-                    f"region {region} keeps its replicas: {why}",
+                    f"region {region} keeps its replicas: {why or Code.FIXED_BY_CONFIG()}",
                     operator=planned.region.operators[0],
-                    hint="JobConfig(regions='manual') lets data-parallel regions grow",
+                    hint="topology.explain() shows which regions can have replicas"
+                    if why
+                    else "JobConfig(regions='manual') lets regions have other numbers of replicas",
                     code=ErrorCode.FIXED_REGION,
                 )
             pes = plan.region(region).pipelines[0].pes[:replicas]

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rayelastic.graph.spec.ports import operator_of
-from rayelastic.plan.regions import RegionKind
 from rayelastic.reasons import Code, Reason, sentence
 from rayelastic.runtime.values.hot_key import HotKey, hot_keys_of
 from rayelastic.runtime.values.operator_table import OperatorTable
@@ -262,7 +261,7 @@ def _stall(
 ) -> Bottleneck:
     reasons = Code.WAITS_OUTSIDE(asleep=use.asleep, cpu=use.cpu), upstream
     planned = plan.region_of(use.sample.name)
-    held = _held(planned, adaptations, hot) if planned.region.kind.is_replicable else ()
+    held = _held(use.sample.name, planned, adaptations, hot)
     return Bottleneck(use.sample.name, use.pe, Cause.WAITING, reasons, held)
 
 
@@ -276,15 +275,13 @@ def _hottest(planned: RegionPlan, hot: Mapping[str, HotKey], least: float = 0.0)
 
 
 def _held(
-    planned: RegionPlan, adaptations: Sequence[Adaptation | RegionAdaptation], hot: Mapping[str, HotKey]
+    operator: str, planned: RegionPlan, adaptations: Sequence[Adaptation | RegionAdaptation], hot: Mapping[str, HotKey]
 ) -> tuple[Reason, ...]:
     """Return what keeps a region from getting more replicas."""
     region = planned.region
-    if region.kind is RegionKind.PIPELINE:
-        return (Code.NO_KEYS(region=region.name),)
+    if (why := region.why_fixed(operator)) is not None:
+        return Code.KEEPS_ONE(region=region.name), why
     runs = Code.RUNS_AS(region=region.name, replicas=planned.replicas), *_hottest(planned, hot, REPORTED)
-    if not region.kind.is_replicable:
-        return runs
     last = next((one for one in reversed(adaptations) if one.pe == REGIONS), None)
     if last is None:
         return (*runs, Code.NOT_ELASTIC())
@@ -298,7 +295,7 @@ def _held_threads(
     hot: Mapping[str, HotKey],
 ) -> tuple[Reason, ...]:
     """Why the runtime doesn't scale an expensive operator."""
-    held = _held(plan.region_of(use.sample.name), adaptations, hot)
+    held = _held(use.sample.name, plan.region_of(use.sample.name), adaptations, hot)
     last = next((one for one in reversed(adaptations) if one.pe == use.pe), None)
     if last is None:
         return (*held, Code.THREADS_FIXED())
