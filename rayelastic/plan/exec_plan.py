@@ -150,7 +150,7 @@ class ExecPlan:
         return tuple(self._derived["into"].get(operator, ()))
 
     def united(self, operator: str) -> tuple[tuple[str, str], ...]:
-        """Return the edges that meet in the PE of the first replica before replicas take turns; none: one place emits."""
+        """Return the edges that meet where the first replica is, before replicas take turns; none: one place emits."""
         region = self.region_of(operator).region
         if operator != region.operators[0]:
             return ()

@@ -94,7 +94,7 @@ def explain(graph: Graph, plan: ExecPlan) -> str:
 def _notes(graph: Graph, region: Region, waiting: Sequence[Waiting]) -> list[str]:
     specs = [graph.operators[name] for name in region.operators]
     python = [spec.name for spec in specs if spec.lane.needs_python and not spec.remembers]
-    notes = []
+    notes: list[str] = []
     notes += dict.fromkeys(f"keeps one replica: {why}" for why in region.fixed.values() if _is_news(why))
     if python and region.why_fixed() is None:
         notes.append(f"{', '.join(python)} need{'s' if len(python) == 1 else ''} Python: grows by more processes")

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from rayelastic.errors import ConfigError, ErrorCode
 from rayelastic.errors.invariants import invariant
 from rayelastic.graph.spec.ports import IN, OUT, operator_of, port_of
 from rayelastic.plan.exec_plan import ExecPlan, PlanLink, RegionPlan
@@ -28,6 +29,7 @@ __all__ = [
     "elastic_regions",
     "exits_of",
     "home_edge",
+    "keeps_replicas",
     "routed_link",
     "routers_of",
     "routing_of",
@@ -134,6 +136,19 @@ def routed_link(edge: Edge, from_pe: str, to_pe: str) -> PlanLink:
 def why_fixed(planned: RegionPlan) -> Reason | None:
     """Return why a region can't get another number of replicas; None if it can."""
     return planned.region.why_fixed() or (None if planned.is_together else Code.PIPELINES_APART())
+
+
+def keeps_replicas(planned: RegionPlan) -> ConfigError:
+    """Return the error of a request for other replicas of a region that keeps those it has."""
+    why = why_fixed(planned)
+    return ConfigError(
+        f"region {planned.region.name} keeps its replicas: {why or Code.FIXED_BY_CONFIG()}",
+        operator=planned.region.operators[0],
+        hint="topology.explain() shows which regions can have replicas"
+        if why
+        else "JobConfig(regions='manual') lets regions have other numbers of replicas",
+        code=ErrorCode.FIXED_REGION,
+    )
 
 
 def elastic_regions(plan: ExecPlan) -> tuple[str, ...]:

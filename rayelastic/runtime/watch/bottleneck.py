@@ -232,7 +232,10 @@ def _uses(period: JobMetrics, targets: AbstractSet[str], limits: Thresholds) -> 
 
 
 def _skewed(uses: Sequence[_Use], limits: Thresholds, plan: ExecPlan, hot: Mapping[str, HotKey]) -> Bottleneck | None:
-    """Return the replica with more than its share, if it is full."""
+    """Return the replica with more than its share, if it is full and a key that routers counted explains it.
+
+    One replica alone may have a burst, such as the windows that end together, though all keys are even.
+    """
     by_name: dict[str, list[_Use]] = {}
     for use in uses:
         by_name.setdefault(use.sample.name, []).append(use)
@@ -240,7 +243,9 @@ def _skewed(uses: Sequence[_Use], limits: Thresholds, plan: ExecPlan, hot: Mappi
         mean = sum(use.taken for use in replicas) / len(replicas)
         most = max(replicas, key=lambda use: use.taken)
         busy = most.inside >= limits.full or most.sample.queue_fill >= limits.full
-        if len(replicas) > 1 and busy and most.taken > limits.skew * mean:
+        key = hot.get(plan.region_of(name).region.name)
+        explains = key is not None and key.sure_share > (limits.skew - 1) / len(replicas)
+        if len(replicas) > 1 and busy and most.taken > limits.skew * mean and explains:
             share = most.taken / (mean * len(replicas))
             reasons = Code.SKEWED(share=share, pe=most.pe, replicas=len(replicas)), *_hottest(plan.region_of(name), hot)
             held = Code.KEY_HAS_ONE_REPLICA(), Code.TWO_STEPS_DIVIDE()

@@ -6,9 +6,10 @@ from typing import Any
 
 import rayelastic as rel
 from rayelastic.plan.exec_plan import ExecPlan
+from rayelastic.plan.explain import explain
 from rayelastic.plan.fusion import plan_topology
 from rayelastic.plan.regions import RegionKind
-from rayelastic.plan.routing import PERouting, elastic_regions, routing_of, why_fixed
+from rayelastic.plan.routing import PERouting, elastic_regions, keeps_replicas, routing_of, why_fixed
 from rayelastic.reasons import Code
 
 TRADE, QUOTE = {"item": int, "price": float}, {"code": int, "ask": float}
@@ -85,7 +86,7 @@ def ruled(keyed: bool, timed: bool) -> tuple[rel.Topology, ExecPlan]:
 
 
 def test_rules_of_a_stream_without_keys_go_everywhere_and_its_tuples_in_turn() -> None:
-    topology, plan = ruled(keyed=False, timed=False)
+    _, plan = ruled(keyed=False, timed=False)
     planned = plan.region_of("each")
     assert (planned.region.kind, planned.region.operators) == (RegionKind.STATELESS, ("each", "broken"))
     assert planned.region.shares_state
@@ -181,3 +182,49 @@ def test_a_keyed_class_with_several_inputs_keeps_one_replica() -> None:
     topology.apply(Count(), name="count", trade=trades, quote=quotes).sink(rel.count(), name="out")
     plan = plan_topology(topology)
     assert why_fixed(plan.region_of("count")) == Code.SEVERAL_INPUTS(operators=["count"])
+
+
+def test_each_operator_with_one_replica_says_why() -> None:
+    @rel.operator(outputs=TRADE)
+    class Remembering:
+        def invoke(self, t: Any) -> Any:
+            yield t
+
+    @rel.operator(outputs=TRADE, stateless=True)
+    class Ending:
+        def invoke(self, t: Any) -> Any:
+            yield t
+
+        def shutdown(self) -> Any:
+            return ()
+
+    @rel.operator(outputs=TRADE, stateless=True)
+    class Free:
+        def invoke(self, t: Any) -> Any:
+            yield t
+
+    topology = rel.Topology("whys")
+    trades = topology.source(rel.rows([], schema=TRADE), name="trades").throttle(5, name="slow")
+    objects = trades.apply(Remembering(), name="remembering").apply(Ending(), name="ending")
+    objects.apply(Free(), name="free").sink(rel.count(), name="out")
+    plan = plan_topology(topology)
+    assert {name: plan.region_of(name).region.why_fixed(name) for name in topology.operators} == {
+        "trades": Code.KIND_HAS_ONE(kind="source"),
+        "slow": Code.WHOLE_STREAM(operator="slow"),
+        "remembering": Code.OBJECT_MAY_CHANGE(operator="remembering"),
+        "ending": Code.ACTS_AT_END(operator="ending"),
+        "free": None,
+        "out": Code.ONE_SINK(operator="out"),
+    }
+    assert ExecPlan.from_dict(plan.to_dict()) == plan
+    assert "'slow' has state of the whole stream" in explain(topology, plan).replace("\n          ", " ")
+
+
+def test_the_error_of_a_region_that_keeps_its_replicas_names_no_setting() -> None:
+    """Nobody is sent to a setting that the job has already."""
+    topology = rel.Topology("kept")
+    topology.source(rel.rows([], schema=TRADE), name="trades").throttle(5, name="slow").sink(rel.count(), name="out")
+    plan = plan_topology(topology)
+    error = keeps_replicas(plan.region_of("slow"))
+    assert "'slow' has state of the whole stream" in str(error)
+    assert "JobConfig" not in str(error)
