@@ -16,9 +16,9 @@ of its region. Tuples of each port are distributed by that port's keys.
 Beyond the paper, the operators of a loop are one region, which isn't parallelised. The operator that distributes tuples
 to the channels of an elastic stage forms such a region, too, with the first operator of each channel.
 
-Also beyond the paper, neighbouring stateless functions and stateless classes outside the other regions are a region of
-their own, wherever they are in the graph. Any replica may take any of its tuples, and the outputs of the replicas are
-merged in the order in which the tuples were distributed. The tuples are distributed in one place (``dealer_pe``). The
+Also beyond the paper, neighbouring stateless functions and classes outside the other regions are a region of their own,
+anywhere in the graph. Any replica may take any of its tuples, and the outputs of the replicas are
+merged in the order in which the tuples were distributed. The tuples are distributed in one place (``ExecPlan.united``). The
 first step of an aggregate in two steps is such a function. It belongs to no region whose tuples are distributed by its
 keys.
 

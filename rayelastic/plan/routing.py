@@ -4,9 +4,9 @@ Joker section 3.2 (J11, J12): tuples are distributed to the replicas of a region
 output. Stateless replicas receive tuples round-robin. Their output comes *home* to the element of the first one, which
 restores the order, so that operators downstream don't know of replicas. If they have rules, each gets all of these.
 
-Each element that feeds an elastic region has a router. Streams of stateless replicas that leave from several places,
-such as a union or the replicas of a keyed region, meet at *home* first, where their one router is. An element that
-receives streams from others has a gather, and each replica is followed by a tap. Knows neither who moves keys nor how.
+Each element that feeds an elastic region has a router. Streams from several places, such as a union, meet at *home*
+before stateless replicas take turns: there is their one router. An element that receives streams from others has a
+gather, and each replica is followed by a tap. Knows neither who moves keys nor how.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ def routing_of(plan: ExecPlan, pe: str, elastic: Collection[str]) -> PERouting:
         if pe in sending or pe in taking:
             routed.add(edge)
         if pe in sending and enters and not united:
-            routers.append(_router(edge, pe, downstream, (edge,)))
+            routers.append(_router(edge, pe, downstream, taking))
         elif pe in sending and pe not in taking:
             links_out.append(routed_link(edge, pe, taking[0]))
         if pe in taking and (parts or pe not in sending):
@@ -188,7 +188,7 @@ def routing_of(plan: ExecPlan, pe: str, elastic: Collection[str]) -> PERouting:
             if streams := tuple(Edge(*edge) for edge in plan.united(planned.region.operators[0])):
                 entry, (first, *others) = Edge("", streams[0].end), planned.pipelines[0].pes
                 if pe == first:
-                    routers.append(_router(entry, pe, planned, streams))
+                    routers.append(_router(entry, pe, planned, planned.pipelines[0].pes, streams))
                 elif pe in others:
                     gathers.append(GatherPlan(entry, (routed_link(entry, first, pe),), local=False))
             edge, (first, *others) = home_edge(planned), planned.pipelines[-1].pes
@@ -206,8 +206,9 @@ def routing_of(plan: ExecPlan, pe: str, elastic: Collection[str]) -> PERouting:
     return PERouting(tuple(routers), tuple(gathers), taps, tuple(links_out), frozenset(routed))
 
 
-def _router(edge: Edge, pe: str, region: RegionPlan, streams: tuple[Edge, ...]) -> RouterPlan:
-    taking = region.pipelines[0].pes
+def _router(
+    edge: Edge, pe: str, region: RegionPlan, taking: tuple[str, ...], streams: tuple[Edge, ...] = ()
+) -> RouterPlan:
     local = taking.index(pe) if pe in taking else None
     links = {replica: routed_link(edge, pe, other) for replica, other in enumerate(taking) if other != pe}
     entry = port_of(edge.end, IN)
@@ -216,7 +217,9 @@ def _router(edge: Edge, pe: str, region: RegionPlan, streams: tuple[Edge, ...]) 
     reached = links.keys() if local is None else links.keys() | {local}
     invariant(reached == set(range(region.replicas)), "a router reaches each replica by one way", edge.name, reached)
     invariant(set(region.ring.owners) <= reached, "each partition has a replica that the router reaches", edge.name)
-    return RouterPlan(edge, region.region.name, keys, region.ring.owners, local, links, in_turn, everywhere, streams)
+    return RouterPlan(
+        edge, region.region.name, keys, region.ring.owners, local, links, in_turn, everywhere, streams or (edge,)
+    )
 
 
 def home_edge(planned: RegionPlan) -> Edge:

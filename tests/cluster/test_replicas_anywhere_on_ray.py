@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -96,7 +97,7 @@ def test_shapes_get_replicas_by_themselves_and_lose_nothing_under_a_kill(
 
     def answered(t: Row) -> Row:
         if not enough.exists():
-            time.sleep(ANSWER)
+            threading.Event().wait(ANSWER)
         return t
 
     @rel.operator(outputs=Row, stateless=True)
