@@ -17,10 +17,9 @@ Beyond the paper, the operators of a loop are one region, which isn't parallelis
 to the channels of an elastic stage forms such a region, too, with the first operator of each channel.
 
 Also beyond the paper, neighbouring stateless functions and classes outside the other regions are a region of their own,
-anywhere in the graph. Any replica may take any of its tuples, and the outputs of the replicas are
-merged in the order in which the tuples were distributed. The tuples are distributed in one place (``ExecPlan.united``). The
-first step of an aggregate in two steps is such a function. It belongs to no region whose tuples are distributed by its
-keys.
+anywhere in the graph. Any replica may take any of its tuples. They are distributed in one place (``ExecPlan.united``),
+and the outputs of the replicas are merged in the order in which the tuples were distributed. The first step of an
+aggregate in two steps is such a function. It belongs to no region whose tuples are distributed by its keys.
 
 A join of a stream without keys with rules (a cross join by arrival) begins such a region, too. The functions downstream
 belong to it, and each replica has all rules.
