@@ -120,6 +120,7 @@ def test_a_stalled_sink_is_named(busy: tuple[Job, threading.Event]) -> None:
     assert found.operator == "out"
     assert found.pe == "pe1"
     assert codes(found.reasons) == [Code.WAITS_OUTSIDE, Code.UPSTREAM_BLOCKED]
+    assert Code.ONE_SINK(operator="out") in found.held
 
 
 def test_a_dear_operator_is_named_with_its_rule() -> None:
