@@ -27,31 +27,23 @@ def progress_line(before: JobMetrics | None, now: JobMetrics) -> str:
     """Return the line for two successive readings: total and current rate of each operator."""
     if not any(one.tuples_in or one.tuples_out for pe in now.pes for one in pe.operators):
         return f"{now.seconds:5.1f} s  waiting for the first tuples"
+    operators = now.operators()
+    earlier = {} if before is None else before.operators()
+    began = 0.0 if before is None else before.seconds
+    shown = {one.name for one in sorted(operators.values(), key=lambda one: -one.cpu_seconds)[:MOST]}
     parts = []
-    names = dict.fromkeys(operator.name for pe in now.pes for operator in pe.operators)
-    operators = sorted((now.operator(name) for name in names), key=lambda one: -one.cpu_seconds)[:MOST]
-    shown = {one.name for one in operators}
-    for name in (name for name in names if name in shown):
-        operator = now.operator(name)
-        count = max(operator.tuples_in, operator.tuples_out)
-        rate = 0.0
-        if before is None and now.seconds > 0:
-            rate = count / now.seconds
-        elif before is not None and now.seconds > before.seconds:
-            try:
-                earlier = before.operator(operator.name)
-                rate = (count - max(earlier.tuples_in, earlier.tuples_out)) / (now.seconds - before.seconds)
-            except KeyError:
-                rate = 0.0
-        parts.append(f"{operator.name} {short(count)} ({short(rate)}/s)")
-    more = f"  and {len(names) - len(shown)} cheaper ones" if len(shown) < len(names) else ""
+    for name in (name for name in operators if name in shown):
+        count, then = (max(one.tuples_in, one.tuples_out) if one else 0 for one in (operators[name], earlier.get(name)))
+        known = now.seconds > began and (before is None or name in earlier)
+        rate = max(0, count - then) / (now.seconds - began) if known else 0.0
+        parts.append(f"{name} {short(count)} ({short(rate)}/s)")
+    more = f"  and {len(operators) - len(shown)} cheaper ones" if len(shown) < len(operators) else ""
     return f"{now.seconds:5.1f} s  " + "  ".join(parts) + more
 
 
 def summary_line(now: JobMetrics) -> str:
     """Return the line for the end: total and average rate of each operator; of many, the most expensive ones."""
-    names = dict.fromkeys(operator.name for pe in now.pes for operator in pe.operators)
-    operators = [now.operator(name) for name in names]
+    operators = list(now.operators().values())
     shown = operators if len(operators) <= MOST else sorted(operators, key=lambda one: -one.cpu_seconds)[:MOST]
     parts = []
     for one in shown:
@@ -69,8 +61,7 @@ def remarks(now: JobMetrics, *, ended: bool = False) -> list[str]:
         ended: leave late tuples out, which `warn_late` has logged.
     """
     lines = []
-    for name in dict.fromkeys(operator.name for pe in now.pes for operator in pe.operators):
-        operator = now.operator(name)
+    for name, operator in now.operators().items():
         for reason, count in operator.dropped.items():
             if ended and reason in OF_TIME:
                 continue

@@ -190,6 +190,10 @@ class Code(Enum):
     IN_ORDER_OF_TIMES = (
         "'{operator}' emits tuples in the order of their times, unless key_by takes a field of its left stream"
     )
+    ONE_SINK = "'{operator}' is a sink, which has one replica"
+    OBJECT_MAY_CHANGE = "'{operator}' is an object that may change: declare stateless=True, or state by key"
+    WHOLE_STREAM = "'{operator}' has state of the whole stream"
+    ACTS_AT_END = "'{operator}' acts at the end of its input"
     KIND_HAS_ONE = "a {kind} region has one replica"
     NO_OUTPUT_USED = "no operator receives its output"
     ONE_GROUP = "it has one group of all tuples"
@@ -215,7 +219,7 @@ class Code(Enum):
     NOTHING_RUNS = "no operator runs"
     KEEPS_UP = "the job keeps up with its sources"
     SOURCES_FULL_SPEED = "the sources emit as fast as they can"
-    NO_KEYS = "its region {region} has no keys: it can be split into pipelines, but an operator isn't replicated"
+    KEEPS_ONE = "its region {region} keeps one replica:"
     RUNS_AS = "its region {region} runs as {replicas:replica}"
     NOT_ELASTIC = "it scales with JobConfig(regions='elastic'), the default on Ray"
     LAST_REGION_DECISION = "last decision on replicas:"
@@ -225,8 +229,8 @@ class Code(Enum):
     # --- regions of a plan ---
 
     SOURCE_ALONE = "a source stands alone"
-    SPLIT_BY_KEY = "can be split into pipelines and replicated by key"
-    SPLIT_IN_TURN = "can be split into pipelines and replicated, in turn"
+    SPLIT_BY_KEY = "can be split into pipelines and replicated by key; each key keeps its order"
+    SPLIT_IN_TURN = "can be split into pipelines and replicated; the order of its input is restored"
     SPLIT_ONLY = "can be split into pipelines"
     LOOP_TOGETHER = "what goes round stays together"
     CHANNELS = "has as many channels as pay"

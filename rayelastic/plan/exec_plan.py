@@ -140,6 +140,24 @@ class ExecPlan:
         together = planned.region.kind is RegionKind.STATELESS and operator == planned.region.operators[-1]
         return pes[:1] if together else tuple(dict.fromkeys(pes))
 
+    def streams_into(self, operator: str) -> tuple[tuple[str, str], ...]:
+        """Return the edges that lead to an operator."""
+        if "into" not in self._derived:
+            into: dict[str, list[tuple[str, str]]] = {}
+            for edge in self.edges:
+                into.setdefault(operator_of(edge[1]), []).append(edge)
+            self._derived["into"] = into
+        return tuple(self._derived["into"].get(operator, ()))
+
+    def united(self, operator: str) -> tuple[tuple[str, str], ...]:
+        """Return the edges that meet where the first replica is, before replicas take turns; none: one place emits."""
+        region = self.region_of(operator).region
+        if operator != region.operators[0]:
+            return ()
+        edges = tuple(edge for edge in self.streams_into(operator) if region.is_in_turn_at(port_of(edge[1], IN)))
+        alone = len(edges) == 1 and self.region_of(operator_of(edges[0][0])).region.kind.leaves_from_one_place
+        return () if alone else edges
+
     def instances(self, pe: str) -> tuple[tuple[str, int], ...]:
         """List what a PE runs: (operator, replica), in topological order, replica by replica."""
         return tuple(
@@ -182,7 +200,7 @@ class ExecPlan:
                 pairs = zip(sending.pes, taking.pes, strict=True)  # a replica keeps its keys from end to end (J12)
                 ends = dict.fromkeys(pair for pair in pairs if pair[0] != pair[1])
             else:
-                to = dict.fromkeys(taking.pes)
+                to = taking.pes[:1] if (stream, end) in self.united(target) else tuple(dict.fromkeys(taking.pes))
                 ends = dict.fromkeys((a, b) for a in self.senders(source) for b in to if a != b)
             first = (sending.pe, taking.pe)
             for pair in ends:
@@ -270,7 +288,7 @@ class ExecPlan:
             raise ConfigError(
                 f"its region {region} is {planned.region.kind.value}, which can't be replicated",
                 operator=first,
-                hint="Regions with a keyed operator can be, and functions without state behind a source, or rules: "
+                hint="Regions with a keyed operator can be, and functions and classes without state: "
                 "group the stream with key_by",
                 code=ErrorCode.FIXED_REGION,
             )
@@ -347,15 +365,12 @@ class ExecPlan:
             "topology": self.topology,
             "epoch": self.epoch,
             "regions": [
-                {
-                    "name": planned.region.name,
-                    "kind": planned.region.kind.value,
-                    "keys": list(planned.region.keys),
-                    "token_bound": list(planned.region.token_bound),
+                planned.region.to_dict()
+                | {
                     "replicas": planned.replicas,
                     "pipelines": [{"operators": list(p.operators), "pes": list(p.pes)} for p in planned.pipelines],
                 }
-                | _further(planned)
+                | ({"shares": list(planned.shares)} if planned.shares else {})
                 for planned in self.regions
             ],
             "edges": [list(edge) for edge in self.edges],
@@ -371,14 +386,7 @@ class ExecPlan:
         regions = []
         for told in values["regions"]:
             pipelines = tuple(Pipeline(tuple(p["operators"]), tuple(p["pes"])) for p in told["pipelines"])
-            region = Region(
-                told["name"],
-                RegionKind(told["kind"]),
-                tuple(operator for p in pipelines for operator in p.operators),
-                tuple(told["keys"]),
-                tuple(told["token_bound"]),
-                {port: tuple(keys) for port, keys in told.get("further_keys", {}).items()},
-            )
+            region = Region.from_dict(told, tuple(operator for p in pipelines for operator in p.operators))
             regions.append(RegionPlan(region, pipelines, tuple(told.get("shares", ()))))
         return cls(
             values["topology"],
@@ -388,10 +396,3 @@ class ExecPlan:
             dict(values["nodes"]),
             values["epoch"],
         )
-
-
-def _further(planned: RegionPlan) -> dict[str, Any]:
-    """Return what few regions have: further keys, of joins; shares that aren't even."""
-    further, shares = planned.region.further_keys, planned.shares
-    keys = {"further_keys": {port: list(keys) for port, keys in further.items()}} if further else {}
-    return keys | ({"shares": list(shares)} if shares else {})

@@ -14,7 +14,7 @@ from rayelastic.graph.spec.order import Graph, memory_of
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.plan_text import WIDTH, counted, kind_text
 from rayelastic.plan.regions import Region, RegionKind
-from rayelastic.reasons import Code
+from rayelastic.reasons import Code, Reason
 
 __all__ = ["OperatorInfo", "describe", "explain"]
 
@@ -94,14 +94,20 @@ def explain(graph: Graph, plan: ExecPlan) -> str:
 def _notes(graph: Graph, region: Region, waiting: Sequence[Waiting]) -> list[str]:
     specs = [graph.operators[name] for name in region.operators]
     python = [spec.name for spec in specs if spec.lane.needs_python and not spec.remembers]
-    notes = []
-    if python and region.kind is not RegionKind.SOURCE:
+    notes: list[str] = []
+    notes += dict.fromkeys(f"keeps one replica: {why}" for why in region.fixed.values() if _is_news(why))
+    if python and region.why_fixed() is None:
         notes.append(f"{', '.join(python)} need{'s' if len(python) == 1 else ''} Python: grows by more processes")
     for name in region.operators:
         waits = [one for one in waiting if one.join == name]
         side = ("right" if waits[0].port == RIGHT else "left") if waits else ""
         notes += [f"{name} {note}" for note in graph.operators[name].body.notes(side, [one.source for one in waits])]
     return [line for note in notes for line in _wrapped(f"    note: {note}", 10)]
+
+
+def _is_news(why: Reason) -> bool:
+    """Return whether the operator's own line doesn't show it."""
+    return why.code not in (Code.ONE_SINK, Code.REMEMBERS)
 
 
 def _wrapped(text: str, indent: int) -> list[str]:

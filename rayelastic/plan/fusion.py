@@ -53,8 +53,8 @@ def plan_topology(graph: Graph, config: JobConfig | None = None) -> ExecPlan:
         Placement(config.threads.ray_cpus, spread=len(set(place.values())) > 1),
     )
     if config.goal is not None:
-        check_elastic(plan, graph.operators, f"goal={config.goal}")
-    return with_least(plan, graph.operators, config.replicas, config.elasticity.max_processes)
+        check_elastic(plan, f"goal={config.goal}")
+    return with_least(plan, config.replicas, config.elasticity.max_processes)
 
 
 def _check_known(graph: Graph, named: Iterable[str], setting: str) -> None:

@@ -16,13 +16,13 @@ of its region. Tuples of each port are distributed by that port's keys.
 Beyond the paper, the operators of a loop are one region, which isn't parallelised. The operator that distributes tuples
 to the channels of an elastic stage forms such a region, too, with the first operator of each channel.
 
-Also beyond the paper, stateless functions directly downstream of a source are a region of their own. Any replica may
-take any of its tuples, and the outputs of the replicas are merged in the order of the source. That needs one place that
-distributes the tuples, so only the first region downstream of a source can be of this kind. The first step of an
+Also beyond the paper, neighbouring stateless functions and classes outside the other regions are a region of their own,
+anywhere in the graph. Any replica may take any of its tuples. They are distributed in one place (``ExecPlan.united``),
+and the outputs of the replicas are merged in the order in which the tuples were distributed. The first step of an
 aggregate in two steps is such a function. It belongs to no region whose tuples are distributed by its keys.
 
 A join of a stream without keys with rules (a cross join by arrival) begins such a region, too. The functions downstream
-belong to it, and each replica has all rules. Its input may be any stream that leaves from one place.
+belong to it, and each replica has all rules.
 
 An operator that is known to remember something outside its state, such as a global set, is in no region that has
 replicas.
@@ -41,12 +41,14 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Any, Self
 
 from rayelastic.graph.operators.channels import channel_heads
 from rayelastic.graph.spec.loops import loops
 from rayelastic.graph.spec.operator_spec import OperatorSpec, StateKind
 from rayelastic.graph.spec.order import Graph, consumers, runs_anywhere, topological_order
-from rayelastic.graph.spec.ports import IN, operator_of, port_of
+from rayelastic.plan.one_replica import consumed_streams, why_by_key, why_in_turn, why_whole
+from rayelastic.reasons import Code, Reason
 
 __all__ = ["Region", "RegionKind", "regions"]
 
@@ -74,7 +76,7 @@ class RegionKind(Enum):
     @property
     def leaves_from_one_place(self) -> bool:
         """Whether its output leaves from one PE, however many replicas it has."""
-        return self in (RegionKind.SOURCE, RegionKind.STATELESS, RegionKind.PIPELINE)
+        return self is not RegionKind.DATA_PARALLEL
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,7 @@ class Region:
         keys: fields by which tuples go to replicas; empty unless data-parallel.
         token_bound: operators that need the Python token, so that replicas pay as processes only.
         further_keys: {further input port of its first operator: fields that are the keys there}.
+        fixed: {operator: why it keeps the region at one replica}; empty: only the kind may.
     """
 
     name: str
@@ -96,6 +99,13 @@ class Region:
     keys: tuple[str, ...] = ()
     token_bound: tuple[str, ...] = ()
     further_keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
+    fixed: Mapping[str, Reason] = field(default_factory=dict, hash=False)
+
+    def why_fixed(self, operator: str = "") -> Reason | None:
+        """Return why the region keeps one replica, of one of its operators if that is a reason; None: it needn't."""
+        if self.kind.is_fixed:
+            return Code.KIND_HAS_ONE(kind=self.kind.value)
+        return self.fixed.get(operator) or next(iter(self.fixed.values()), None)
 
     @property
     def shares_state(self) -> bool:
@@ -109,6 +119,30 @@ class Region:
     def is_in_turn_at(self, port: str) -> bool:
         """Tell whether its replicas take turns at tuples of an input port of its first operator."""
         return self.kind is RegionKind.STATELESS and port not in self.further_keys
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the region, without its operators, as plain dicts, lists and strings."""
+        further = {port: list(keys) for port, keys in self.further_keys.items()}
+        return {
+            "name": self.name,
+            "kind": self.kind.value,
+            "keys": list(self.keys),
+            "token_bound": list(self.token_bound),
+            "fixed": {name: why.as_dict() for name, why in self.fixed.items()},
+        } | ({"further_keys": further} if further else {})
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any], operators: tuple[str, ...]) -> Self:
+        """Return the region with these operators from the result of `to_dict`."""
+        return cls(
+            values["name"],
+            RegionKind(values["kind"]),
+            operators,
+            tuple(values["keys"]),
+            tuple(values["token_bound"]),
+            {port: tuple(keys) for port, keys in values.get("further_keys", {}).items()},
+            {name: Reason.from_dict(why) for name, why in values.get("fixed", {}).items()},
+        )
 
 
 def regions(graph: Graph) -> tuple[Region, ...]:
@@ -130,17 +164,16 @@ def regions(graph: Graph) -> tuple[Region, ...]:
             kept.update(dict.fromkeys(members, dealer))
             kinds[dealer] = RegionKind.STAGE
     parts = [(kind, [operators[name] for name in order if kept.get(name) == head]) for head, kind in kinds.items()]
-    found = {member.name: kind for kind, members in parts for member in members}
     for chain in _chains(operators, order, kept):
         if chain[0].is_source:
             cut = [(RegionKind.SOURCE, chain)]
         else:
-            cut = _split(chain, in_turn=_can_take_turns(chain[0], found))
-        found.update((member.name, kind) for kind, members in cut for member in members)
+            cut = _split(chain)
         parts += cut
     rank = {name: i for i, name in enumerate(order)}
     parts.sort(key=lambda part: rank[part[1][0].name])
-    return tuple(_region(f"r{i}", kind, members) for i, (kind, members) in enumerate(parts))
+    consumed = consumed_streams(operators)
+    return tuple(_region(f"r{i}", kind, members, operators, consumed) for i, (kind, members) in enumerate(parts))
 
 
 def _chains(operators: Mapping[str, OperatorSpec], order: list[str], kept: Container[str]) -> list[list[OperatorSpec]]:
@@ -169,29 +202,24 @@ def _chains(operators: Mapping[str, OperatorSpec], order: list[str], kept: Conta
     return found
 
 
-def _can_take_turns(first: OperatorSpec, found: Mapping[str, RegionKind]) -> bool:
-    """Tell whether replicas that begin with an operator could take turns at what comes, by the regions found so far."""
-    streams = [stream for stream, end in first.edges if port_of(end, IN) == first.inputs[0].name]
-    if len(streams) != 1:
-        return False
-    kind = found[operator_of(streams[0])]
-    return kind.leaves_from_one_place if _takes_rules(first) else len(first.edges) == 1 and kind is RegionKind.SOURCE
-
-
-def _rest(chain: list[OperatorSpec], *, in_turn: bool) -> list[tuple[RegionKind, list[OperatorSpec]]]:
-    """Cut what has no keys: functions without state whose replicas can take turns, and others."""
-    at = 1 if in_turn and _takes_rules(chain[0]) else 0
-    while in_turn and at < len(chain) and runs_anywhere(chain[at]):
-        at += 1
-    parts = [(RegionKind.STATELESS, chain[:at]), (RegionKind.PIPELINE, chain[at:])]
-    return [(kind, members) for kind, members in parts if members]
+def _rest(chain: list[OperatorSpec]) -> list[tuple[RegionKind, list[OperatorSpec]]]:
+    """Cut what has no keys: functions without state whose replicas take turns, and others."""
+    parts: list[tuple[RegionKind, list[OperatorSpec]]] = []
+    for spec in chain:
+        free = runs_anywhere(spec) or (spec is chain[0] and _takes_rules(spec))
+        kind = RegionKind.STATELESS if free else RegionKind.PIPELINE
+        if parts and parts[-1][0] is kind:
+            parts[-1][1].append(spec)
+        else:
+            parts.append((kind, [spec]))
+    return parts
 
 
 def _takes_rules(spec: OperatorSpec) -> bool:
     return spec.body.takes_rules and not (spec.keys or spec.remembers)
 
 
-def _split(chain: list[OperatorSpec], *, in_turn: bool) -> list[tuple[RegionKind, list[OperatorSpec]]]:
+def _split(chain: list[OperatorSpec]) -> list[tuple[RegionKind, list[OperatorSpec]]]:
     """Cut a chain into data-parallel regions and the rest: rules 3 to 5."""
     found: list[tuple[RegionKind, list[OperatorSpec]]] = []
     rest_from = at = 0
@@ -215,11 +243,11 @@ def _split(chain: list[OperatorSpec], *, in_turn: bool) -> list[tuple[RegionKind
                 break
             end += 1
         if start > rest_from:
-            found += _rest(chain[rest_from:start], in_turn=in_turn and rest_from == 0)
+            found += _rest(chain[rest_from:start])
         found.append((RegionKind.DATA_PARALLEL, chain[start:end]))
         rest_from = at = end
     if rest_from < len(chain):
-        found += _rest(chain[rest_from:], in_turn=in_turn and rest_from == 0)
+        found += _rest(chain[rest_from:])
     return found
 
 
@@ -240,10 +268,21 @@ def _fits(spec: OperatorSpec, first: OperatorSpec) -> bool:
     return True
 
 
-def _region(name: str, kind: RegionKind, members: list[OperatorSpec]) -> Region:
-    operators = tuple(m.name for m in members)
+def _region(
+    name: str,
+    kind: RegionKind,
+    members: list[OperatorSpec],
+    operators: Mapping[str, OperatorSpec],
+    consumed: frozenset[str],
+) -> Region:
+    names = tuple(m.name for m in members)
     token_bound = tuple(m.name for m in members if m.lane.needs_python)
     if not kind.is_replicable:
-        return Region(name, kind, operators, token_bound=token_bound)
+        fixed = {} if kind.is_fixed else {m.name: why_whole(m) for m in members}
+        return Region(name, kind, names, token_bound=token_bound, fixed=fixed)
     keys = next((m.keys for m in members if m.state_kind is StateKind.PARTITIONED), ())
-    return Region(name, kind, operators, keys, token_bound, {p.name: p.keys for p in members[0].inputs[1:]})
+    if kind is RegionKind.STATELESS:
+        fixed = why_in_turn(members, operators, consumed)
+    else:
+        fixed = why_by_key(members, operators, consumed, keys)
+    return Region(name, kind, names, keys, token_bound, {p.name: p.keys for p in members[0].inputs[1:]}, fixed)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rayelastic.errors import ConfigError
-from rayelastic.graph.spec.operator_spec import OperatorSpec
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.routing import elastic_regions, why_fixed
 from rayelastic.plan.settings.replicas import ReplicaBounds, span_of
@@ -13,14 +12,11 @@ from rayelastic.plan.settings.replicas import ReplicaBounds, span_of
 __all__ = ["bounds_of_regions", "check_elastic", "with_least"]
 
 
-def bounds_of_regions(
-    plan: ExecPlan, operators: Mapping[str, OperatorSpec], replicas: Mapping[str, ReplicaBounds]
-) -> dict[str, ReplicaBounds]:
+def bounds_of_regions(plan: ExecPlan, replicas: Mapping[str, ReplicaBounds]) -> dict[str, ReplicaBounds]:
     """Return {region: bounds} in a plan.
 
     Args:
         plan: of the job.
-        operators: of the topology, by name.
         replicas: {operator: bounds}; one operator of a region stands for all of it.
 
     Raises:
@@ -29,7 +25,7 @@ def bounds_of_regions(
     found: dict[str, ReplicaBounds] = {}
     for operator, bounds in replicas.items():
         planned = plan.region_of(operator)
-        name, why = planned.region.name, why_fixed(planned, operators)
+        name, why = planned.region.name, why_fixed(planned)
         if why and bounds != (1, 1):
             raise ConfigError(
                 f"JobConfig(replicas=...) is about its region {name}, which keeps one replica: {why}",
@@ -47,7 +43,6 @@ def bounds_of_regions(
 
 def with_least(
     plan: ExecPlan,
-    operators: Mapping[str, OperatorSpec],
     replicas: Mapping[str, ReplicaBounds],
     most_processes: int | None = None,
 ) -> ExecPlan:
@@ -55,14 +50,13 @@ def with_least(
 
     Args:
         plan: with one replica of each region.
-        operators: of the topology, by name.
         replicas: {operator: bounds}; of a schedule the fewest of the whole day.
         most_processes: that the job may have; None: any number.
 
     Raises:
         ConfigError: as `bounds_of_regions`; or it would have more processes than it may.
     """
-    for name, bounds in bounds_of_regions(plan, operators, replicas).items():
+    for name, bounds in bounds_of_regions(plan, replicas).items():
         least, _ = span_of(bounds)
         present = plan.region(name).pipelines[0].pes
         if least > len(present):
@@ -75,24 +69,23 @@ def with_least(
     return plan
 
 
-def check_elastic(plan: ExecPlan, operators: Mapping[str, OperatorSpec], setting: str) -> None:
+def check_elastic(plan: ExecPlan, setting: str) -> None:
     """Refuse a setting that needs replicas in a job that can have none.
 
     Args:
         plan: of the job.
-        operators: of the topology, by name.
         setting: as users know it.
 
     Raises:
         ConfigError: no region can have replicas; says why not, of the last one that does something.
     """
-    if elastic_regions(plan, operators):
+    if elastic_regions(plan):
         return
     inner = [planned for planned in plan.regions if not planned.region.kind.is_fixed] or list(plan.regions)
     first = inner[-1].region.operators[0]
     raise ConfigError(
         f"JobConfig({setting}) is reached by more replicas, and no region can have any: "
-        f"{inner[-1].region.name} keeps one, as {why_fixed(inner[-1], operators)}",
+        f"{inner[-1].region.name} keeps one, as {why_fixed(inner[-1])}",
         operator=first,
         hint="Leave it out, or key the operators' inputs",
     )

@@ -4,8 +4,9 @@ Joker section 3.2 (J11, J12): tuples are distributed to the replicas of a region
 output. Stateless replicas receive tuples round-robin. Their output comes *home* to the element of the first one, which
 restores the order, so that operators downstream don't know of replicas. If they have rules, each gets all of these.
 
-Each element that feeds an elastic region has a router. An element that receives its streams from others has a gather,
-and each replica is followed by a tap. Knows neither who moves keys nor how.
+Each element that feeds an elastic region has a router. Streams from several places, such as a union, meet at *home*
+before stateless replicas take turns: there is their one router. An element that receives streams from others has a
+gather, and each replica is followed by a tap. Knows neither who moves keys nor how.
 """
 
 from __future__ import annotations
@@ -13,9 +14,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from rayelastic.errors import ConfigError, ErrorCode
 from rayelastic.errors.invariants import invariant
-from rayelastic.graph.operators.channels import is_in_turn
-from rayelastic.graph.spec.operator_spec import OperatorSpec, StateKind
 from rayelastic.graph.spec.ports import IN, OUT, operator_of, port_of
 from rayelastic.plan.exec_plan import ExecPlan, PlanLink, RegionPlan
 from rayelastic.plan.regions import RegionKind
@@ -29,6 +29,7 @@ __all__ = [
     "elastic_regions",
     "exits_of",
     "home_edge",
+    "keeps_replicas",
     "routed_link",
     "routers_of",
     "routing_of",
@@ -38,7 +39,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, order=True)
 class Edge:
-    """An edge of the graph: a stream, and where it leads to."""
+    """An edge of the graph: a stream, and where it leads to. Without a stream: all that meet at the router there."""
 
     stream: str
     end: str
@@ -72,6 +73,7 @@ class RouterPlan:
         links: {replica: link}, of the others.
         in_turn: whether it deals out in turns instead.
         everywhere: whether each replica gets everything instead.
+        streams: the edges that meet in it; its own one where it is alone.
     """
 
     edge: Edge
@@ -82,6 +84,7 @@ class RouterPlan:
     links: Mapping[int, PlanLink]
     in_turn: bool = False
     everywhere: bool = False
+    streams: tuple[Edge, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,53 +133,27 @@ def routed_link(edge: Edge, from_pe: str, to_pe: str) -> PlanLink:
     return PlanLink(edge.source, edge.target, from_pe, to_pe, further=True, output=output, input=entry)
 
 
-def why_fixed(planned: RegionPlan, operators: Mapping[str, OperatorSpec]) -> Reason | None:
-    """Return why a region can't get another number of replicas; None if it can.
-
-    Args:
-        planned: the region.
-        operators: of the topology, by name.
-    """
-    return _why_fixed(planned, operators, _taken(operators))
+def why_fixed(planned: RegionPlan) -> Reason | None:
+    """Return why a region can't get another number of replicas; None if it can."""
+    return planned.region.why_fixed() or (None if planned.is_together else Code.PIPELINES_APART())
 
 
-def _why_fixed(planned: RegionPlan, operators: Mapping[str, OperatorSpec], taken: frozenset[str]) -> Reason | None:
-    region = planned.region
-    members = [operators[name] for name in region.operators]
-    if not region.kind.is_replicable:
-        if alone := next((m for m in members if m.remembers), None):
-            return Code.REMEMBERS(operator=alone.name, names=list(alone.remembers))
-        if timed := next((m.name for m in members if m.body.orders_rules and not m.keys), None):
-            return Code.IN_ORDER_OF_TIMES(operator=timed)
-        return Code.KIND_HAS_ONE(kind=region.kind.value)
-    if region.kind is RegionKind.STATELESS and taken.isdisjoint(members[-1].streams):
-        return Code.NO_OUTPUT_USED()
-    if region.kind is RegionKind.DATA_PARALLEL and not region.keys:
-        return Code.ONE_GROUP()
-    several = [m for m in members if len(m.inputs) != 1]
-    if several not in ([], members[:1]) or not all(m.body.routes_inputs for m in several):
-        return Code.SEVERAL_INPUTS(operators=[m.name for m in several])
-    if branching := [m.name for m in members if not taken.isdisjoint(m.streams[1:]) or m.loop_edges]:
-        return Code.SEVERAL_OUTPUTS(operators=branching)
-    if is_in_turn(operators, members[0].name):
-        return Code.IN_A_CHANNEL()
-    others = [m.name for m in members if m.state_kind is StateKind.PARTITIONED and m.keys != region.keys]
-    if others:
-        return Code.OTHER_KEYS(operators=others)
-    if not planned.is_together:
-        return Code.PIPELINES_APART()
-    return None
+def keeps_replicas(planned: RegionPlan) -> ConfigError:
+    """Return the error of a request for other replicas of a region that keeps those it has."""
+    why = why_fixed(planned)
+    return ConfigError(
+        f"region {planned.region.name} keeps its replicas: {why or Code.FIXED_BY_CONFIG()}",
+        operator=planned.region.operators[0],
+        hint="topology.explain() shows which regions can have replicas"
+        if why
+        else "JobConfig(regions='manual') lets regions have other numbers of replicas",
+        code=ErrorCode.FIXED_REGION,
+    )
 
 
-def _taken(operators: Mapping[str, OperatorSpec]) -> frozenset[str]:
-    """Return the streams that somebody takes; side outputs need not be among them."""
-    return frozenset(stream for spec in operators.values() for stream, _ in spec.edges)
-
-
-def elastic_regions(plan: ExecPlan, operators: Mapping[str, OperatorSpec]) -> tuple[str, ...]:
+def elastic_regions(plan: ExecPlan) -> tuple[str, ...]:
     """Return the names of the regions that can get more replicas while the job runs."""
-    taken = _taken(operators)
-    return tuple(planned.region.name for planned in plan.regions if not _why_fixed(planned, operators, taken))
+    return tuple(planned.region.name for planned in plan.regions if not why_fixed(planned))
 
 
 def routing_of(plan: ExecPlan, pe: str, elastic: Collection[str]) -> PERouting:
@@ -195,9 +172,11 @@ def routing_of(plan: ExecPlan, pe: str, elastic: Collection[str]) -> PERouting:
         if upstream is downstream or not (leaves or enters):
             continue
         sending, taking = plan.senders(edge.source), plan.pipeline_of(edge.target).pes
+        if united := (edge.stream, edge.end) in plan.united(edge.target):
+            taking = taking[:1]
         if pe in sending or pe in taking:
             routed.add(edge)
-        if pe in sending and enters:
+        if pe in sending and enters and not united:
             routers.append(_router(edge, pe, downstream, taking))
         elif pe in sending and pe not in taking:
             links_out.append(routed_link(edge, pe, taking[0]))
@@ -206,6 +185,12 @@ def routing_of(plan: ExecPlan, pe: str, elastic: Collection[str]) -> PERouting:
             gathers.append(GatherPlan(edge, elsewhere, local=pe in sending))
     for planned in plan.regions:
         if planned.region.name in elastic and planned.region.kind is RegionKind.STATELESS:
+            if streams := tuple(Edge(*edge) for edge in plan.united(planned.region.operators[0])):
+                entry, (first, *others) = Edge("", streams[0].end), planned.pipelines[0].pes
+                if pe == first:
+                    routers.append(_router(entry, pe, planned, planned.pipelines[0].pes, streams))
+                elif pe in others:
+                    gathers.append(GatherPlan(entry, (routed_link(entry, first, pe),), local=False))
             edge, (first, *others) = home_edge(planned), planned.pipelines[-1].pes
             if pe == first:
                 gathers.append(GatherPlan(edge, tuple(routed_link(edge, o, pe) for o in others), True, in_turn=True))
@@ -221,7 +206,9 @@ def routing_of(plan: ExecPlan, pe: str, elastic: Collection[str]) -> PERouting:
     return PERouting(tuple(routers), tuple(gathers), taps, tuple(links_out), frozenset(routed))
 
 
-def _router(edge: Edge, pe: str, region: RegionPlan, taking: tuple[str, ...]) -> RouterPlan:
+def _router(
+    edge: Edge, pe: str, region: RegionPlan, taking: tuple[str, ...], streams: tuple[Edge, ...] = ()
+) -> RouterPlan:
     local = taking.index(pe) if pe in taking else None
     links = {replica: routed_link(edge, pe, other) for replica, other in enumerate(taking) if other != pe}
     entry = port_of(edge.end, IN)
@@ -230,7 +217,9 @@ def _router(edge: Edge, pe: str, region: RegionPlan, taking: tuple[str, ...]) ->
     reached = links.keys() if local is None else links.keys() | {local}
     invariant(reached == set(range(region.replicas)), "a router reaches each replica by one way", edge.name, reached)
     invariant(set(region.ring.owners) <= reached, "each partition has a replica that the router reaches", edge.name)
-    return RouterPlan(edge, region.region.name, keys, region.ring.owners, local, links, in_turn, everywhere)
+    return RouterPlan(
+        edge, region.region.name, keys, region.ring.owners, local, links, in_turn, everywhere, streams or (edge,)
+    )
 
 
 def home_edge(planned: RegionPlan) -> Edge:
@@ -246,11 +235,13 @@ def routers_of(plan: ExecPlan, region: str) -> Iterator[tuple[str, Edge]]:
         plan: in force.
         region: its name.
     """
-    first = plan.region(region).region.operators[0]
-    for edge in (Edge(stream, end) for stream, end in plan.edges):
-        if edge.target == first:
-            for pe in plan.senders(edge.source):
-                yield pe, edge
+    planned = plan.region(region)
+    first = planned.region.operators[0]
+    if united := plan.united(first):
+        yield planned.pipelines[0].pe, Edge("", united[0][1])
+    for edge in (Edge(stream, end) for stream, end in plan.streams_into(first) if (stream, end) not in united):
+        for pe in plan.senders(edge.source):
+            yield pe, edge
 
 
 def exits_of(plan: ExecPlan, region: str) -> Iterator[Edge]:

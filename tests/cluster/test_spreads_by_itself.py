@@ -99,16 +99,22 @@ def told(job: Job) -> str:
     return "\n".join(str(one) for one in job.adaptations() if one.pe == "regions")
 
 
-def test_two_python_functions_in_a_row_get_a_process_each(ray_cluster: str, tmp_path: Path) -> None:
-    """No replicas can help behind a union: the job goes on from a checkpoint by a plan with two processes."""
+def test_two_python_objects_in_a_row_get_a_process_each(ray_cluster: str, tmp_path: Path) -> None:
+    """Objects that may change have no replicas: the job restores a checkpoint by a plan with two processes."""
     burn = burning(tmp_path / "enough")
+
+    @rel.operator(outputs=Number)
+    class Burn:
+        def invoke(self, t: Number) -> Number:
+            return burn(t)
+
     topology = rel.Topology("burns")
     first, second = (
         topology.source(rel.generate(lambda n, of=of: 2 * n + of, ROWS, schema=Number), name=name)  # type: ignore[misc]
         for of, name in enumerate(("even", "odd"))
     )
-    burned = first.union(second).map(burn, name="first", schema=Number, lane="python")
-    burned.map(burn, name="second", schema=Number, lane="python").sink(rel.list(), name="out")
+    burned = first.union(second).apply(Burn(), name="first")
+    burned.apply(Burn(), name="second").sink(rel.list(), name="out")
     # Of the CPUs that other work leaves here a process may get little: so little is a reason.
     job = rel.submit(topology, rel.JobConfig(elasticity=rel.Elasticity(region_target=0.03)), address=ray_cluster)
     try:

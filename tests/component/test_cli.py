@@ -7,13 +7,15 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
 from rayelastic.cli import COMMANDS, main
 from rayelastic.plan.exec_plan import ExecPlan
-from rayelastic.progress import progress_line, summary_line
+from rayelastic.progress import progress_line, remarks, summary_line
 from rayelastic.runtime.values.status import JobMetrics, OperatorSample, PESample
 from rayelastic.topologies import word_count
 
@@ -156,6 +158,29 @@ def test_the_last_line_of_progress_tells_total_seconds_and_average() -> None:
     assert "step11 1k (250/s on average)" in line
     assert line.endswith("and 4 cheaper ones")
     assert "step0 " not in line
+
+
+class Samples(tuple[OperatorSample, ...]):
+    """Counts how often all are read."""
+
+    __slots__ = ()
+    reads: ClassVar[list[int]] = []
+
+    def __iter__(self) -> Iterator[OperatorSample]:
+        self.reads.append(len(self))
+        return super().__iter__()
+
+
+def test_lines_of_many_operators_read_all_counters_a_few_times() -> None:
+    """Of thousands, once for each operator takes minutes."""
+    operators = Samples(OperatorSample(f"step{n}", "manual", 1_000, 1_000, 0) for n in range(100))
+    now = JobMetrics("words", 4.0, (PESample("pe0", 4.0, 1, 0.0, operators),))
+    Samples.reads.clear()
+    assert summary_line(now)
+    assert progress_line(now, now)
+    assert remarks(now) == []
+    assert now.dropped("late") == {}
+    assert len(Samples.reads) < 10
 
 
 def test_a_line_of_progress_tells_the_rate_since_the_last_one() -> None:

@@ -128,8 +128,8 @@ def test_it_has_one_replica_and_says_so(name: str) -> None:
     plan = topology.plan()
     assert not plan.region_of("op").region.kind.is_replicable
     with raises(ConfigError, "invalid-setting", str(remembered)):
-        bounds_of_regions(plan, topology.operators, {"op": (2, 2)})
-    assert bounds_of_regions(plan, topology.operators, {"op": (1, 1)})
+        bounds_of_regions(plan, {"op": (2, 2)})
+    assert bounds_of_regions(plan, {"op": (1, 1)})
 
 
 def test_asking_for_replicas_is_an_error_before_anything_starts() -> None:

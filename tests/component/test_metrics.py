@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from typing import Any, NamedTuple
 
@@ -17,6 +17,7 @@ from rayelastic.job import Job, start
 from rayelastic.plan.exec_plan import ExecPlan, Pipeline, RegionPlan
 from rayelastic.plan.regions import Region, RegionKind
 from rayelastic.reasons import Code
+from rayelastic.runtime.values.hot_key import HotKey
 from rayelastic.runtime.values.status import JobMetrics, OperatorSample, PESample
 from rayelastic.runtime.watch.bottleneck import Bottleneck, Cause, find_bottleneck
 from rayelastic.runtime.watch.metric_table import METRICS, Kind
@@ -119,6 +120,7 @@ def test_a_stalled_sink_is_named(busy: tuple[Job, threading.Event]) -> None:
     assert found.operator == "out"
     assert found.pe == "pe1"
     assert codes(found.reasons) == [Code.WAITS_OUTSIDE, Code.UPSTREAM_BLOCKED]
+    assert Code.ONE_SINK(operator="out") in found.held
 
 
 def test_a_dear_operator_is_named_with_its_rule() -> None:
@@ -205,19 +207,26 @@ def test_a_skewed_key_is_named() -> None:
     words = topology.source(rel.rows([("a",)], schema={"word": str}), name="words")
     words.key_by("word").aggregate(name="counts", n=rel.count()).sink(rel.count(), name="out")
     plan = topology.plan()
+    hot = {"r1": HotKey("'a'", 0.7, 1000)}
 
-    def reading(seconds: float, taken: tuple[int, int, int]) -> JobMetrics:
+    def reading(seconds: float, taken: tuple[int, int, int], keys: Mapping[str, HotKey] = hot) -> JobMetrics:
         def pe(number: int, tuples: int) -> PESample:
             busy = seconds if number == 1 else 0.1 * seconds
             counts = OperatorSample("counts", "dynamic", tuples, 0, 0, inside_seconds=busy, cpu_seconds=busy)
-            return PESample(f"pe{number}", seconds, 1, 0.0, (counts,))
+            return PESample(f"pe{number}", seconds, 1, 0.0, (counts,), hot_keys={} if number else keys)
 
         return JobMetrics("skew", seconds, tuple(pe(number, tuples) for number, tuples in enumerate(taken)))
 
     found = find_bottleneck(reading(1.0, (10, 10, 10)), reading(2.0, (20, 90, 20)), plan)
     assert (found.operator, found.pe, found.cause) == ("counts", "pe1", Cause.SKEWED_KEY)
-    assert found.reasons == (Code.SKEWED(share=0.8, pe="pe1", replicas=3),)
+    assert found.reasons == (
+        Code.SKEWED(share=0.8, pe="pe1", replicas=3),
+        Code.HOTTEST_KEY(key="'a'", share=0.7, region="r1"),
+    )
     assert found.held[0] == Code.KEY_HAS_ONE_REPLICA()
+    burst: dict[str, HotKey] = {}  # no key has a tenth of the tuples
+    found = find_bottleneck(reading(1.0, (10, 10, 10), burst), reading(2.0, (10, 90, 10), burst), plan)
+    assert (found.operator, found.cause) == ("counts", Cause.EXPENSIVE)
 
 
 def test_among_thousands_the_one_that_waits_is_named() -> None:

@@ -37,7 +37,7 @@ class Number(NamedTuple):
 
 
 def burning(enough: threading.Event, apart: threading.Event, folder: Path, *sources: object) -> Job:
-    """Two functions that take their time under the token until they are told not to; no replicas behind a union."""
+    """Two operators that take their time under the token until they are told not to; objects have no replicas."""
 
     def burn(t: Number) -> Number:
         if not enough.is_set():
@@ -45,10 +45,15 @@ def burning(enough: threading.Event, apart: threading.Event, folder: Path, *sour
                 pass
         return t
 
+    @rel.operator(outputs=Number)
+    class Burn:
+        def invoke(self, t: Number) -> Number:
+            return burn(t)
+
     topology = rel.Topology("burns")
     first, second = (topology.source(source, name=f"source{n}") for n, source in enumerate(sources))
-    burned = first.union(second).map(burn, name="first", schema=Number, lane="python")
-    burned.map(burn, name="second", schema=Number, lane="python").sink(rel.list(), name="out")
+    burned = first.union(second).apply(Burn(), name="first")
+    burned.apply(Burn(), name="second").sink(rel.list(), name="out")
     config = rel.JobConfig(
         regions="elastic",
         elasticity=rel.Elasticity(region_period=1.0, region_target=TARGET, max_processes=2),

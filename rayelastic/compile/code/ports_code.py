@@ -44,11 +44,17 @@ class PortsCode(OperatorBody):
     on_error: OnError = OnError.FAIL
     refusal: Mapping[str, Any] | None = None
     operator_kind = "operator"
+    keeps_object = True
 
     @property
     def ends(self) -> bool:
         """Whether it acts when its input ends."""
         return hasattr(self.instance, "shutdown")
+
+    @property
+    def takes_turns(self) -> bool:
+        """Whether it has one input, and emits at once what a tuple makes."""
+        return len(self.inputs) == 1 and not self.is_conjunctive and not self.ends
 
     @property
     def is_conjunctive(self) -> bool:

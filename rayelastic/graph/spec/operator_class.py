@@ -151,7 +151,8 @@ def operator(
             schema; {} for none.
         state: Makes the state of a key (a NamedTuple class with defaults, or a callable). The operator is then
             partitioned, and all its streams must have a key_by.
-        stateless: Promises that `invoke` doesn't change self: the operator may be replicated. Otherwise it is stateful.
+        stateless: Promises that `invoke` doesn't change self. With one input, one output and no `shutdown` the operator
+            may be replicated. Otherwise it is stateful.
         lane: 'auto', 'compiled', 'vectorised' or 'python'.
         ttl: With state: seconds, or a timedelta, without a tuple of a key, from any input, after which it is dropped,
             as for ``KeyedStream.map``. By event time if all inputs have one, of the same unit; else by the clock.

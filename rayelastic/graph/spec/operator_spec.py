@@ -156,6 +156,11 @@ class OperatorBody:
         """Whether each of its input ports may have a router, so that it may have several and replicas."""
         return False
 
+    @property
+    def keeps_object(self) -> bool:
+        """Whether its state, unless that is of keys, is an object of the user's class."""
+        return False
+
     def notes(self, side_first: str, sources: Sequence[str]) -> list[str]:  # noqa: ARG002
         """List what `explain()` adds about the state that it keeps.
 

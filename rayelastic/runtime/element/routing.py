@@ -169,29 +169,37 @@ class Routing:
                 output = output_number(self._operators[edge.source], port_of(edge.stream, OUT))
                 scheduler.connect(numbers[edge.source], to, output, input_port)
 
-        entries = {
-            edge: input_number(self._operators[edge.target], port_of(edge.end, IN))
-            for edge in routing.routed
-            if edge.target in self._operators
-        }
-        routers = {plan.edge for plan in routing.routers}
+        def entry(edge: Edge) -> int:
+            return input_number(self._operators[edge.target], port_of(edge.end, IN))
+
+        # What arrives by links alone has no producer here, though replicas of that operator may be here.
+        elsewhere = {plan.edge for plan in routing.gathers if not plan.local}
+        elsewhere.update(Edge(link.stream, link.end) for link in routing.links_out)
+        here = {edge for edge in routing.routed - elsewhere if edge.source in self._operators}
+        routers: dict[Edge, int] = {}  # by the edges that lead to them
         for plan in routing.routers:
             number = self._numbers[plan.edge.name] = scheduler.add(
                 _native.Operator.router(self._routers[plan.edge.name])
             )
-            lead(plan.edge, number)
+            routers.update(dict.fromkeys(plan.streams, number))
             if plan.local is not None:
-                scheduler.connect(number, numbers[plan.edge.target], 0, entries[plan.edge])
+                scheduler.connect(number, numbers[plan.edge.target], 0, entry(plan.edge))
+        united = routers.keys() - {plan.edge for plan in routing.routers}
         for gather in [plan for plan in routing.gathers if not plan.in_turn]:
             number = scheduler.add(_native.Operator.gather(self._gathers[gather.edge.name]))
-            scheduler.connect(number, numbers[gather.edge.target], 0, entries[gather.edge])
+            if gather.edge in united:
+                scheduler.connect(number, routers[gather.edge])
+            else:
+                scheduler.connect(number, numbers[gather.edge.target], 0, entry(gather.edge))
         for link in routing.links_out:
             edge = Edge(link.stream, link.end)
             leaving = _native.Operator.link_out(link.name, self._source_schema(edge), self._links[link.name])
             lead(edge, scheduler.add(leaving))
-        for edge in sorted(routing.routed - routers):
-            if edge.source in self._operators and edge.target in self._operators:
-                lead(edge, numbers[edge.target], entries[edge])
+        for edge in sorted(here):
+            if edge in routers:
+                lead(edge, routers[edge])
+            elif edge.target in self._operators:
+                lead(edge, numbers[edge.target], entry(edge))
 
     # --- commands ---------------------------------------------------------------------------------------------------
 
@@ -320,12 +328,17 @@ class Routing:
         return known[2]
 
     def _sent(self, edge: Edge) -> Schema:
+        if not edge.stream:  # several streams of one schema
+            return self._received(edge)
         source = self._operators[edge.source]
         return source.outputs[output_number(source, port_of(edge.stream, OUT))].schema
 
     def _source_schema(self, edge: Edge) -> _native.Schema:
         return native_schema(self._sent(edge))
 
-    def _target_schema(self, edge: Edge) -> _native.Schema:
+    def _received(self, edge: Edge) -> Schema:
         target = self._operators[edge.target]
-        return native_schema(target.inputs[input_number(target, port_of(edge.end, IN))].schema)
+        return target.inputs[input_number(target, port_of(edge.end, IN))].schema
+
+    def _target_schema(self, edge: Edge) -> _native.Schema:
+        return native_schema(self._received(edge))

@@ -82,7 +82,7 @@ class JobCluster:
         self._ended: set[str] = set()
         self._lost: set[str] = set()  # of these
         elastic = job.config.regions not in (None, Regions.FIXED)
-        self.elastic = elastic_regions(job.plan, job.operators) if elastic else ()
+        self.elastic = elastic_regions(job.plan) if elastic else ()
 
     @property
     def handles(self) -> dict[str, PEHandle]:

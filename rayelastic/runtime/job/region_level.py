@@ -82,7 +82,7 @@ def region_level(
     ):
         return None
 
-    replicas = bounds_of_regions(job.plan, job.operators, config.replicas)
+    replicas = bounds_of_regions(job.plan, config.replicas)
     path = Path(elasticity.journal.format(pe=REGIONS)) if elasticity.journal is not None else None
     plans = EarlierPlans(state_directory() / "plans", key_of_job(job)) if elasticity.remember and not paper else None
     most = elasticity.max_replicas or (MAX_REPLICAS if paper else PARTITIONS)

@@ -9,13 +9,12 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from rayelastic.errors import ChangeError, ConfigError, ErrorCode, PELostError, StateError
+from rayelastic.errors import ChangeError, ErrorCode, PELostError, StateError
 from rayelastic.errors.invariants import invariant
 from rayelastic.plan.config import Regions
 from rayelastic.plan.node_placement import place
 from rayelastic.plan.plan_change import plan_change
-from rayelastic.plan.routing import why_fixed
-from rayelastic.reasons import Code
+from rayelastic.plan.routing import keeps_replicas
 from rayelastic.runtime.rescale.performer import AdaptationPerformer
 
 if TYPE_CHECKING:
@@ -89,14 +88,7 @@ class Rescaling:
         with self._changing:
             plan = self._plan.now
             if region not in self._cluster.elastic:
-                planned = plan.region(region)
-                why = why_fixed(planned, self._job.operators) or Code.FIXED_BY_CONFIG()
-                raise ConfigError(
-                    f"region {region} keeps its replicas: {why}",
-                    operator=planned.region.operators[0],
-                    hint="JobConfig(regions='manual') lets data-parallel regions grow",
-                    code=ErrorCode.FIXED_REGION,
-                )
+                raise keeps_replicas(plan.region(region))
             pes = plan.region(region).pipelines[0].pes[:replicas]
             wanted = plan.with_replicas(region, replicas, (*pes, *plan.fresh_pes(replicas - len(pes))))
             here = self._plan.placed(self._life.elements()).nodes

@@ -260,10 +260,11 @@ class AdaptationPerformer:
     def _flush(self, plan: ExecPlan, region: str, source: str, mark: int, senders: Sequence[str]) -> None:
         """Wait until no tuple of the held keys is in their old owner, nor in flight to its consumers (J11)."""
         points = [(source, region)]
-        elastic = elastic_regions(plan, self._operators)
+        elastic = elastic_regions(plan)
         for edge in exits_of(plan, region):
             taking = plan.region_of(edge.target)
-            if taking.region.name in elastic and taking.region.name != region:
+            united = (edge.stream, edge.end) in plan.united(edge.target)
+            if taking.region.name in elastic and taking.region.name != region and not united:
                 points += [(pe, taking.region.name) for pe in taking.pipelines[0].pes]
             elif (pe := taking.pipelines[0].pe) != source:
                 points.append((pe, edge.name))

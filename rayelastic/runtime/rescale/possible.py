@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from rayelastic.errors import ConfigError, ErrorCode
 from rayelastic.plan.node_placement import FreeNodes, Node, place
 from rayelastic.plan.plan_change import PlanChange, plan_change, predecessors
+from rayelastic.plan.routing import keeps_replicas
 
 if TYPE_CHECKING:
     from rayelastic.plan.exec_plan import ExecPlan
@@ -53,12 +54,7 @@ def checked_change(now: ExecPlan, wanted: ExecPlan, elastic: Collection[str], no
         if not part.moved and not (part.started or part.stopped):
             continue
         if part.region not in elastic:
-            raise ConfigError(
-                f"region {part.region} keeps its replicas",
-                operator=first,
-                hint="JobConfig(regions='manual') lets data-parallel and stateless regions grow",
-                code=ErrorCode.FIXED_REGION,
-            )
+            raise keeps_replicas(now.region(part.region))
         if not change.is_live:
             raise ConfigError(
                 f"region {part.region} would change replicas while operators move",

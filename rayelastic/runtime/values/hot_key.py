@@ -5,11 +5,14 @@ Must not know how keys are counted.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 __all__ = ["LEAST", "HotKey", "hot_keys_of", "merged"]
 
+KEPT = 512  # sampled tuples that a share is of: routers halve their counts at twice as many (hot_keys.hpp)
+SURE = 3.0  # standard deviations: of even keys, one in a thousand readings has as much
 LEAST = 0.1  # the share of the tuples from which a key is reported
 
 
@@ -29,6 +32,15 @@ class HotKey:
     key: str
     share: float
     looks: int
+
+    @property
+    def sure_share(self) -> float:
+        """The share of the tuples that the key has almost surely: the lower end of Wilson's interval for the sample."""
+        n = min(self.looks, KEPT)
+        if n == 0:
+            return 0.0
+        spread = math.sqrt(self.share * (1 - self.share) / n + SURE**2 / (4 * n * n))
+        return max(0.0, (self.share + SURE**2 / (2 * n) - SURE * spread) / (1 + SURE**2 / n))
 
     def __str__(self) -> str:
         return f"key {self.key} has {self.share:.0%}"

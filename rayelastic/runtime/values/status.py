@@ -271,8 +271,15 @@ class JobMetrics:
 
     def dropped(self, reason: str) -> dict[str, int]:
         """Return the number of tuples dropped for a reason, such as `late`, by operator, without zeros."""
-        names = {sample.name: None for pe in self.pes for sample in pe.operators if reason in sample.dropped}
-        return {name: self.operator(name).dropped[reason] for name in names}
+        return {name: one.dropped[reason] for name, one in self.operators().items() if reason in one.dropped}
+
+    def operators(self) -> dict[str, OperatorSample]:
+        """Return {operator: its counters}, summed over the PEs that host it, in the order of the PEs."""
+        samples: dict[str, list[OperatorSample]] = {}
+        for pe in self.pes:
+            for sample in pe.operators:
+                samples.setdefault(sample.name, []).append(sample)
+        return {name: combined(found) for name, found in samples.items()}
 
     def operator(self, name: str) -> OperatorSample:
         """Return the counters of one operator, summed over the PEs that host it.

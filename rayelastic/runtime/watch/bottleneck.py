@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rayelastic.graph.spec.ports import operator_of
-from rayelastic.plan.regions import RegionKind
 from rayelastic.reasons import Code, Reason, sentence
 from rayelastic.runtime.values.hot_key import HotKey, hot_keys_of
 from rayelastic.runtime.values.operator_table import OperatorTable
@@ -233,7 +232,10 @@ def _uses(period: JobMetrics, targets: AbstractSet[str], limits: Thresholds) -> 
 
 
 def _skewed(uses: Sequence[_Use], limits: Thresholds, plan: ExecPlan, hot: Mapping[str, HotKey]) -> Bottleneck | None:
-    """Return the replica with more than its share, if it is full."""
+    """Return the replica with more than its share, if it is full and a key that routers counted explains it.
+
+    One replica alone may have a burst, such as the windows that end together, though all keys are even.
+    """
     by_name: dict[str, list[_Use]] = {}
     for use in uses:
         by_name.setdefault(use.sample.name, []).append(use)
@@ -241,7 +243,9 @@ def _skewed(uses: Sequence[_Use], limits: Thresholds, plan: ExecPlan, hot: Mappi
         mean = sum(use.taken for use in replicas) / len(replicas)
         most = max(replicas, key=lambda use: use.taken)
         busy = most.inside >= limits.full or most.sample.queue_fill >= limits.full
-        if len(replicas) > 1 and busy and most.taken > limits.skew * mean:
+        key = hot.get(plan.region_of(name).region.name)
+        explains = key is not None and key.sure_share > (limits.skew - 1) / len(replicas)
+        if len(replicas) > 1 and busy and most.taken > limits.skew * mean and explains:
             share = most.taken / (mean * len(replicas))
             reasons = Code.SKEWED(share=share, pe=most.pe, replicas=len(replicas)), *_hottest(plan.region_of(name), hot)
             held = Code.KEY_HAS_ONE_REPLICA(), Code.TWO_STEPS_DIVIDE()
@@ -262,7 +266,7 @@ def _stall(
 ) -> Bottleneck:
     reasons = Code.WAITS_OUTSIDE(asleep=use.asleep, cpu=use.cpu), upstream
     planned = plan.region_of(use.sample.name)
-    held = _held(planned, adaptations, hot) if planned.region.kind.is_replicable else ()
+    held = _held(use.sample.name, planned, adaptations, hot)
     return Bottleneck(use.sample.name, use.pe, Cause.WAITING, reasons, held)
 
 
@@ -276,15 +280,13 @@ def _hottest(planned: RegionPlan, hot: Mapping[str, HotKey], least: float = 0.0)
 
 
 def _held(
-    planned: RegionPlan, adaptations: Sequence[Adaptation | RegionAdaptation], hot: Mapping[str, HotKey]
+    operator: str, planned: RegionPlan, adaptations: Sequence[Adaptation | RegionAdaptation], hot: Mapping[str, HotKey]
 ) -> tuple[Reason, ...]:
     """Return what keeps a region from getting more replicas."""
     region = planned.region
-    if region.kind is RegionKind.PIPELINE:
-        return (Code.NO_KEYS(region=region.name),)
+    if (why := region.why_fixed(operator)) is not None:
+        return Code.KEEPS_ONE(region=region.name), why
     runs = Code.RUNS_AS(region=region.name, replicas=planned.replicas), *_hottest(planned, hot, REPORTED)
-    if not region.kind.is_replicable:
-        return runs
     last = next((one for one in reversed(adaptations) if one.pe == REGIONS), None)
     if last is None:
         return (*runs, Code.NOT_ELASTIC())
@@ -298,7 +300,7 @@ def _held_threads(
     hot: Mapping[str, HotKey],
 ) -> tuple[Reason, ...]:
     """Why the runtime doesn't scale an expensive operator."""
-    held = _held(plan.region_of(use.sample.name), adaptations, hot)
+    held = _held(use.sample.name, plan.region_of(use.sample.name), adaptations, hot)
     last = next((one for one in reversed(adaptations) if one.pe == use.pe), None)
     if last is None:
         return (*held, Code.THREADS_FIXED())

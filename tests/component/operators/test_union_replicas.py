@@ -52,4 +52,4 @@ def test_functions_beside_a_union_keep_their_replicas(logs: list[Path], before: 
     finally:
         job.close()
     assert counted == WANTED
-    assert {kind for _, kind in found} == ({"stateless"} if before else {"pipeline"})
+    assert {kind for _, kind in found} == {"stateless"}

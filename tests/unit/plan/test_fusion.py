@@ -219,10 +219,12 @@ def test_an_object_of_settings_out_of_range(
 
 def test_a_note_that_is_too_long_goes_on_under_its_first_word() -> None:
     made = graph(
-        "s source", *(f"operator_number_{i} map <- {f'operator_number_{i - 1}' if i else 's'}" for i in range(4))
+        "s source",
+        *(f"operator_number_{i} map <- {f'operator_number_{i - 1}' if i else 's'}" for i in range(4)),
+        "o sink <- operator_number_3",
     )
     python = {
-        name: replace(spec, body=FakeCode(Lane.PYTHON, "made by hand", Schema.of({"a": int}))) if name != "s" else spec
+        name: replace(spec, body=FakeCode(Lane.PYTHON, "made by hand", Schema.of({"a": int}))) if name[1:] else spec
         for name, spec in made.operators.items()
     }
     made = replace(made, operators=python)

@@ -86,7 +86,7 @@ def test_branches_and_several_inputs_end_regions() -> None:
     formed = {region.operators: region.kind.value for region in regions(diamond())}
     assert formed[("split",)] == "pipeline"
     assert formed[("join",)] == "data-parallel"
-    assert formed[("left",)] == formed[("right",)] == "pipeline"
+    assert formed[("left",)] == formed[("right",)] == "stateless"
 
 
 def test_links_know_their_ports() -> None:

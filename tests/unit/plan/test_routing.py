@@ -6,9 +6,10 @@ from typing import Any
 
 import rayelastic as rel
 from rayelastic.plan.exec_plan import ExecPlan
+from rayelastic.plan.explain import explain
 from rayelastic.plan.fusion import plan_topology
 from rayelastic.plan.regions import RegionKind
-from rayelastic.plan.routing import PERouting, elastic_regions, routing_of, why_fixed
+from rayelastic.plan.routing import PERouting, elastic_regions, keeps_replicas, routing_of, why_fixed
 from rayelastic.reasons import Code
 
 TRADE, QUOTE = {"item": int, "price": float}, {"code": int, "ask": float}
@@ -30,7 +31,7 @@ def test_a_join_starts_a_region_with_replicas() -> None:
     planned = plan.region_of("bargains")
     assert (planned.region.kind, planned.region.operators) == (RegionKind.DATA_PARALLEL, ("bargains", "n"))
     assert (planned.region.keys, dict(planned.region.further_keys)) == (("item",), {"right": ("code",)})
-    assert elastic_regions(plan, topology.operators) == (planned.region.name,)
+    assert elastic_regions(plan) == (planned.region.name,)
     assert ExecPlan.from_dict(plan.to_dict()) == plan
 
 
@@ -85,11 +86,11 @@ def ruled(keyed: bool, timed: bool) -> tuple[rel.Topology, ExecPlan]:
 
 
 def test_rules_of_a_stream_without_keys_go_everywhere_and_its_tuples_in_turn() -> None:
-    topology, plan = ruled(keyed=False, timed=False)
+    _, plan = ruled(keyed=False, timed=False)
     planned = plan.region_of("each")
     assert (planned.region.kind, planned.region.operators) == (RegionKind.STATELESS, ("each", "broken"))
     assert planned.region.shares_state
-    assert planned.region.name in elastic_regions(plan, topology.operators)
+    assert planned.region.name in elastic_regions(plan)
     assert ExecPlan.from_dict(plan.to_dict()) == plan
     routing = routing_of(plan.with_replicas(planned.region.name, 2, ("pe0", "pe1")), "pe0", (planned.region.name,))
     assert {router.edge.end: (router.in_turn, router.everywhere) for router in routing.routers} == {
@@ -119,13 +120,25 @@ def test_rules_as_of_a_time_keep_one_replica_without_keys() -> None:
     assert ruled(keyed=True, timed=True)[1].region_of("each").region.kind is RegionKind.DATA_PARALLEL
 
 
-def test_behind_replicas_with_keys_no_turns_are_taken() -> None:
-    """What they give leaves from several places."""
+def test_streams_from_several_places_meet_before_replicas_take_turns() -> None:
+    """The replicas of a keyed region send to the first replica's PE, and its one router deals their tuples out."""
     topology = rel.Topology("behind")
     made = topology.source(rel.rows([], schema=TRADE), name="made").key_by("item").aggregate(name="n", n=rel.count())
     rules = topology.source(rel.rows([], schema=QUOTE), name="rules")
     made.cross_join(rules, name="each", by="arrival").sink(rel.count(), name="out")
-    assert plan_topology(topology).region_of("each").region.kind is RegionKind.PIPELINE
+    plan = plan_topology(topology)
+    keyed, free = plan.region_of("n").region.name, plan.region_of("each").region.name
+    assert plan.region_of("each").region.kind is RegionKind.STATELESS
+    wide = plan.with_replicas(keyed, 2, ("pe0", "pe1")).with_replicas(free, 2, ("pe0", "pe2"))
+    of = {pe: routing_of(wide, pe, (keyed, free)) for pe in wide.pes}
+    assert [link.name for link in of["pe1"].links_out] == ["n->each@pe1>pe0"]
+    (router,) = (router for router in of["pe0"].routers if router.region == free and router.in_turn)
+    assert ([edge.name for edge in router.streams], router.local) == (["n->each"], 0)
+    assert [link.name for link in router.links.values()] == ["->each@pe0>pe2"]
+    assert [(gather.edge.name, gather.local) for gather in of["pe0"].gathers if not gather.in_turn] == [
+        ("n->each", True)
+    ]
+    assert "->each" in [gather.edge.name for gather in of["pe2"].gathers]
 
 
 def test_rules_in_the_order_of_times_say_what_would_give_them_replicas() -> None:
@@ -135,7 +148,7 @@ def test_rules_in_the_order_of_times_say_what_would_give_them_replicas() -> None
     )
     made = topology.source(rel.rows([], schema={"item": int, "at": int}), name="trades").event_time("at", name="time")
     made.cross_join(rules, name="each").sink(rel.count(), name="out")
-    why = why_fixed(plan_topology(topology).region_of("each"), topology.operators)
+    why = why_fixed(plan_topology(topology).region_of("each"))
     assert why == Code.IN_ORDER_OF_TIMES(operator="each")
 
 
@@ -148,9 +161,9 @@ def test_late_tuples_that_somebody_takes_keep_a_region_as_it_is() -> None:
     plan = plan_topology(topology)
     region = plan.region_of("pairs")
     assert region.region.operators == ("pairs", "n")
-    assert why_fixed(region, topology.operators) is None
+    assert why_fixed(region) is None
     pairs.late().sink(rel.count(), name="late")
-    assert why_fixed(region, topology.operators) == Code.SEVERAL_OUTPUTS(operators=["pairs"])
+    assert why_fixed(plan_topology(topology).region_of("pairs")) == Code.SEVERAL_OUTPUTS(operators=["pairs"])
 
 
 def test_a_keyed_class_with_several_inputs_keeps_one_replica() -> None:
@@ -168,4 +181,50 @@ def test_a_keyed_class_with_several_inputs_keeps_one_replica() -> None:
     quotes = topology.source(rel.rows([], schema=QUOTE), name="quotes").key_by("code")
     topology.apply(Count(), name="count", trade=trades, quote=quotes).sink(rel.count(), name="out")
     plan = plan_topology(topology)
-    assert why_fixed(plan.region_of("count"), topology.operators) == Code.SEVERAL_INPUTS(operators=["count"])
+    assert why_fixed(plan.region_of("count")) == Code.SEVERAL_INPUTS(operators=["count"])
+
+
+def test_each_operator_with_one_replica_says_why() -> None:
+    @rel.operator(outputs=TRADE)
+    class Remembering:
+        def invoke(self, t: Any) -> Any:
+            yield t
+
+    @rel.operator(outputs=TRADE, stateless=True)
+    class Ending:
+        def invoke(self, t: Any) -> Any:
+            yield t
+
+        def shutdown(self) -> Any:
+            return ()
+
+    @rel.operator(outputs=TRADE, stateless=True)
+    class Free:
+        def invoke(self, t: Any) -> Any:
+            yield t
+
+    topology = rel.Topology("whys")
+    trades = topology.source(rel.rows([], schema=TRADE), name="trades").throttle(5, name="slow")
+    objects = trades.apply(Remembering(), name="remembering").apply(Ending(), name="ending")
+    objects.apply(Free(), name="free").sink(rel.count(), name="out")
+    plan = plan_topology(topology)
+    assert {name: plan.region_of(name).region.why_fixed(name) for name in topology.operators} == {
+        "trades": Code.KIND_HAS_ONE(kind="source"),
+        "slow": Code.WHOLE_STREAM(operator="slow"),
+        "remembering": Code.OBJECT_MAY_CHANGE(operator="remembering"),
+        "ending": Code.ACTS_AT_END(operator="ending"),
+        "free": None,
+        "out": Code.ONE_SINK(operator="out"),
+    }
+    assert ExecPlan.from_dict(plan.to_dict()) == plan
+    assert "'slow' has state of the whole stream" in explain(topology, plan).replace("\n          ", " ")
+
+
+def test_the_error_of_a_region_that_keeps_its_replicas_names_no_setting() -> None:
+    """Nobody is sent to a setting that the job has already."""
+    topology = rel.Topology("kept")
+    topology.source(rel.rows([], schema=TRADE), name="trades").throttle(5, name="slow").sink(rel.count(), name="out")
+    plan = plan_topology(topology)
+    error = keeps_replicas(plan.region_of("slow"))
+    assert "'slow' has state of the whole stream" in str(error)
+    assert "JobConfig" not in str(error)

@@ -223,7 +223,7 @@ class FakeCluster:
 
     def __init__(self, plan: ExecPlan, operators: Mapping[str, OperatorSpec]) -> None:
         self.plan, self.operators = plan, operators
-        self.elastic: Collection[str] = elastic_regions(plan, operators)
+        self.elastic: Collection[str] = elastic_regions(plan)
         self._regions = {name: planned.region.name for planned in plan.regions for name in planned.region.operators}
         self._exits = {planned.region.name: list(exits_of(plan, planned.region.name)) for planned in plan.regions}
         self._sink = plan.pe_of("out")
