@@ -1,7 +1,8 @@
 """Writes docs/benchmarks from what the benchmarks left in bench/results: `./dev bench page`.
 
-The papers' claims by id, each with ours, measured, simulated or fitted, or a reason; elasticity on random graphs;
-peers by workload; the machine's limits. What wasn't run is said. Knows only files: nothing is measured here.
+The papers' claims by id, each with ours, its commit, and measured, simulated or fitted, or a reason; elasticity on
+random graphs; peers by workload; the machine's limits. Claims of figures that weren't run again keep their rows, with
+the commit that made them; pages of other benchmarks that weren't run again stay as they are. Measures nothing.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import csv
 import json
 import statistics
+import subprocess
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,6 +20,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "bench" / "results"
 PAGES = ROOT / "docs" / "benchmarks"
+CLAIMS = "claims.csv"  # beside the pages: the claims of each figure, as it was last run
+OLD = 200  # commits between a row and the page
 PAPERS = {
     "C000": ("multi_level_elasticity", "Multi-level elasticity (Middleware'19)"),
     "C002": ("elastic_scheduler", "Elastic scheduler (PLDI'17)"),
@@ -42,16 +46,19 @@ REASONS = {
 
 
 def main() -> int:
-    claims = [row for path in sorted(RESULTS.glob("figures/*.claims.csv")) for row in table(path)]
+    claims = kept_claims()
     peers = {path.stem.removeprefix("peers-"): table(path) for path in sorted(RESULTS.glob("peers-*.csv"))}
     elastic = [json.loads(path.read_text()) for path in sorted(RESULTS.glob("elastic-*.json"))]
     micro = sorted(RESULTS.glob("micro-*.json"), key=lambda path: path.stat().st_mtime)
-    PAGES.mkdir(exist_ok=True)
-    index = (head(), claims_part(claims), elastic_part(elastic), peers_part(peers), contents())
-    pages = {"index": [line for part in index for line in part]}
+    pages = {"index": [line for part in (head(), claims_part(claims), contents()) for line in part]}
     for paper, (page, title) in PAPERS.items():
         pages[page] = [*paper_page(paper, title, claims)]
-    pages["engine"] = [*engine_page(micro[-1] if micro else None)]
+    if elastic or not (PAGES / "random_graphs.md").exists():
+        pages["random_graphs"] = [*elastic_page(elastic)]
+    if peers or not (PAGES / "peers.md").exists():
+        pages["peers"] = [*peers_page(peers)]
+    if micro or not (PAGES / "engine.md").exists():
+        pages["engine"] = [*engine_page(micro[-1] if micro else None)]
     for page, lines in pages.items():
         (PAGES / f"{page}.md").write_text("\n".join(lines).rstrip() + "\n")
     print(
@@ -59,6 +66,41 @@ def main() -> int:
         f"{len(micro)} micro tables"
     )
     return 0
+
+
+def kept_claims() -> list[dict[str, str]]:
+    """Return the claims of all figures, and keep them beside the pages: those of figures run again are replaced."""
+    PAGES.mkdir(exist_ok=True)
+    path = PAGES / CLAIMS
+    again = {one.name.removesuffix(".claims.csv"): table(one) for one in sorted(RESULTS.glob("figures/*.claims.csv"))}
+    rows = [row for row in (table(path) if path.exists() else []) if row["figure"] not in again]
+    rows += [{"figure": figure, **row} for figure, claims in again.items() for row in claims]
+    if rows:
+        rows.sort(key=lambda row: row["figure"])
+        with path.open("w", newline="") as file:
+            writer = csv.DictWriter(file, rows[0], lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(rows)
+    return rows
+
+
+def commits_since(commit: str) -> int | None:
+    """Return how many commits this tree has that a commit hasn't; None if the repository doesn't know the commit."""
+    command = ["git", "rev-list", "--count", f"{commit.removesuffix('-changed')}..HEAD"]
+    counted = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+    return int(counted.stdout) if counted.returncode == 0 else None
+
+
+def made_at(commit: str, since: Mapping[str, int | None]) -> str:
+    """Return a row's commit, and that it is old if many commits followed.
+
+    >>> made_at("abc1234", {"abc1234": 12}), made_at("abc1234", {"abc1234": 201}), made_at("abc1234", {"abc1234": None})
+    ('abc1234', 'abc1234, old: 201 commits ago', 'abc1234, old: of another history')
+    """
+    commits = since[commit]
+    if commits is None:
+        return f"{commit}, old: of another history"
+    return commit if commits <= OLD else f"{commit}, old: {commits:,} commits ago"
 
 
 def table(path: Path) -> list[dict[str, str]]:
@@ -78,15 +120,19 @@ def head(title: str = "Benchmarks") -> Iterator[str]:
     yield ""
     yield "A figure is *measured* on the machine named, or *simulated* on a model of the papers' machines. It is"
     yield "*fitted* where a constant of the model was chosen to reproduce this claim, so it proves little."
+    yield f"Each row has the commit that made it; one of more than {OLD} commits before this page is *old*."
     yield ""
 
 
 def contents() -> Iterator[str]:
-    yield "## Parts of the engine"
+    yield "## Other measurements"
     yield ""
-    yield "[Parts of the engine, beside physical limits](engine.md) has costs of single steps."
+    yield "- [Peers](peers.md): the same work in other systems."
+    yield "- [Elasticity on random graphs](random_graphs.md): default settings beside the best of a static search."
+    yield "- [Parts of the engine, beside physical limits](engine.md): costs of single steps."
     yield ""
-    yield from ("```{toctree}", ":hidden:", "", *(page for page, _ in PAPERS.values()), "engine", "```")
+    others = ("peers", "random_graphs", "engine")
+    yield from ("```{toctree}", ":hidden:", "", *(page for page, _ in PAPERS.values()), *others, "```")
 
 
 # --- claims -----------------------------------------------------------------------------------------------------------
@@ -100,7 +146,7 @@ def grouped(claims: Sequence[Mapping[str, str]]) -> dict[str, list[Mapping[str, 
 
 
 def claims_part(claims: Sequence[Mapping[str, str]]) -> Iterator[str]:
-    by_id = grouped(claims)
+    by_id, since = grouped(claims), ages(claims)
     yield "## The papers' claims"
     yield ""
     yield "| paper | reproduced |"
@@ -115,33 +161,41 @@ def claims_part(claims: Sequence[Mapping[str, str]]) -> Iterator[str]:
     silent = sorted({one["id"] for one in claims if one["holds"] != "yes" and not one["remark"]})
     yield f"Reproduced or exceeded as the paper words them: {parts}."
     yield f"Without a reason: {', '.join(silent)}." if silent else "The others have a reason."
-    yield f"Made {made_of(claims)}."
     further = sorted(set(by_id) - {f"{paper}-{n}" for paper, count in COUNTS.items() for n in range(1, count + 1)})
     if further:
         yield ""
         yield "### Our own goals"
         yield ""
-        yield "| id | goal | here | | |"
-        yield "|---|---|---|---|---|"
+        yield "| id | goal | here | | | commit |"
+        yield "|---|---|---|---|---|---|"
         for name in further:
-            yield from claim_rows(name, by_id)
+            yield from claim_rows(name, by_id, since)
     yield ""
 
 
 def paper_page(paper: str, title: str, claims: Sequence[Mapping[str, str]]) -> Iterator[str]:
+    since = ages(claims)
     yield from head(title)
-    yield "| id | the paper | here | | |"
-    yield "|---|---|---|---|---|"
+    yield "| id | the paper | here | | | commit |"
+    yield "|---|---|---|---|---|---|"
     for number in range(1, COUNTS[paper] + 1):
-        yield from claim_rows(f"{paper}-{number}", grouped(claims))
+        yield from claim_rows(f"{paper}-{number}", grouped(claims), since)
 
 
-def claim_rows(name: str, by_id: Mapping[str, Sequence[Mapping[str, str]]]) -> Iterator[str]:
+def ages(claims: Sequence[Mapping[str, str]]) -> dict[str, int | None]:
+    """Return how many commits followed that of each claim."""
+    return {commit: commits_since(commit) for commit in {claim["commit"] for claim in claims}}
+
+
+def claim_rows(
+    name: str, by_id: Mapping[str, Sequence[Mapping[str, str]]], since: Mapping[str, int | None]
+) -> Iterator[str]:
     if name not in by_id:
-        yield f"| {name} | | {REASONS.get(name, 'not run')} | no figure | |"
+        yield f"| {name} | | {REASONS.get(name, 'not run')} | no figure | | |"
     for claim in by_id.get(name, ()):
         verdict = "reproduced" if claim["holds"] == "yes" else "differs"
-        cells = (name, claim["claim"], claim["ours"], f"{verdict}, {claim['kind']}", claim["remark"])
+        commit = made_at(claim["commit"], since)
+        cells = (name, claim["claim"], claim["ours"], f"{verdict}, {claim['kind']}", claim["remark"], commit)
         yield f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |"
 
 
@@ -165,9 +219,8 @@ def turns_of(options: Mapping[str, Any]) -> str:
     return f"{options['turns']} to {options['most']}" if "most" in options else str(options["turns"])
 
 
-def elastic_part(seeds: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    yield "## Elasticity on random graphs"
-    yield ""
+def elastic_page(seeds: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    yield from head("Elasticity on random graphs")
     if not seeds:
         yield "Not run: `./dev bench elastic --graphs 20 --seed 1`, and other seeds."
         yield ""
@@ -199,9 +252,8 @@ def elastic_part(seeds: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 # --- peers ------------------------------------------------------------------------------------------------------------
 
 
-def peers_part(peers: Mapping[str, Sequence[Mapping[str, str]]]) -> Iterator[str]:
-    yield "## Peers"
-    yield ""
+def peers_page(peers: Mapping[str, Sequence[Mapping[str, str]]]) -> Iterator[str]:
+    yield from head("Peers")
     if not peers:
         yield "Not run: `./dev bench peers --work word_count`, and the other works."
         yield ""
@@ -212,7 +264,7 @@ def peers_part(peers: Mapping[str, Sequence[Mapping[str, str]]]) -> Iterator[str
             continue
         medians = {name: median_of(rows, name, "seconds") for name in dict.fromkeys(row["system"] for row in rows)}
         ours = medians.get("rayelastic")
-        yield f"### {work}"
+        yield f"## {work}"
         yield ""
         machine = next((row["machine"] for row in rows if row.get("machine")), "an unknown machine")
         yield f"{int(rows[0]['items']):,} items; {machine}; made {made_of(rows)}. Medians, alternated, equal results."

@@ -86,7 +86,6 @@ class Code(Enum):
     COSTS_ALLOW_QUEUES = "no operator has a queue, and operator costs allow {factor:.2f} times as much with queues"
     COSTS_ALLOW_FEWER = "by operator costs, {threads:thread} should reach {share:%} of the throughput"
     STILL_RISING = "from {below} to {threads:thread} throughput still rose by {gain:%}"
-    FAR_FROM_COSTS = "throughput is {share:%} of what operator costs allow, so something different is tried"
     WORTH_A_TRY = "a trial is expected to gain {gain:%}"
     ONCE_MORE = "measuring the best setting once more before it is kept"
 

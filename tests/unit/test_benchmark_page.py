@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -77,8 +78,9 @@ def test_it_shows_what_there_is(results: Path) -> None:
     (results / "elastic-7.json").write_text(json.dumps(elastic))
     assert page.main() == 0
     text = shown(results)
-    assert "| C000-3 | up to 22x / at 16 KiB | 30x | reproduced, measured |  |" in text
-    assert "| R14 | up to 22x / at 16 KiB | 96 % | differs, measured | because |" in text
+    old = "abc1234, old: of another history"
+    assert f"| C000-3 | up to 22x / at 16 KiB | 30x | reproduced, measured |  | {old} |" in text
+    assert f"| R14 | up to 22x / at 16 KiB | 96 % | differs, measured | because | {old} |" in text
     assert "| cpython | 0.5 | 4.00x |" in text
     assert "| polars | 4 | 0.50x: it is slower |" in text
     assert "| ray |" not in text
@@ -99,3 +101,32 @@ def test_no_claim_is_left_out(results: Path) -> None:
     assert text.count("not run") == sum(page.COUNTS.values()) - len(page.REASONS)
     assert "Not run: `./dev bench micro`" in text
     assert "Not run: `./dev bench elastic --graphs 20 --seed 1`" in text
+
+
+def test_figures_that_were_not_run_again_keep_their_rows(results: Path) -> None:
+    write(results / "figures" / "some.claims.csv", [CLAIM, OURS])
+    write(results / "figures" / "other.claims.csv", [CLAIM | {"id": "C000-4", "commit": "def5678"}])
+    page.main()
+    (results / "figures" / "other.claims.csv").unlink()
+    write(results / "figures" / "some.claims.csv", [CLAIM | {"ours": "31x"}])
+    page.main()
+    rows = page.table(results / "pages" / page.CLAIMS)
+    assert [(row["figure"], row["id"], row["ours"], row["commit"]) for row in rows] == [
+        ("other", "C000-4", "30x", "def5678"),
+        ("some", "C000-3", "31x", "abc1234"),
+    ]
+
+
+def test_pages_of_benchmarks_that_were_not_run_again_stay(results: Path) -> None:
+    write(results / "peers-word_count.csv", [peer("rayelastic", 0.5)])
+    page.main()
+    (results / "peers-word_count.csv").unlink()
+    page.main()
+    assert "## word_count" in shown(results)
+
+
+def test_a_row_is_old_after_many_commits() -> None:
+    head = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
+    assert page.commits_since(f"{head}-changed") == 0
+    assert page.made_at("a", {"a": page.OLD}) == "a"
+    assert page.made_at("a", {"a": page.OLD + 1}) == "a, old: 201 commits ago"

@@ -102,10 +102,6 @@ SENTENCES = [
         "By operator costs, 2 threads should reach 99 % of the throughput.",
     ),
     (Code.STILL_RISING(below=1, threads=2, gain=0.25), "From 1 to 2 threads throughput still rose by 25 %."),
-    (
-        Code.FAR_FROM_COSTS(share=0.61),
-        "Throughput is 61 % of what operator costs allow, so something different is tried.",
-    ),
     (Code.WORTH_A_TRY(gain=0.25), "A trial is expected to gain 25 %."),
     (Code.ONCE_MORE(), "Measuring the best setting once more before it is kept."),
     (Code.EVERY_QUEUE(), "Every operator gets a queue."),

@@ -36,8 +36,12 @@ def test_a_claim_that_differs_needs_a_remark(tmp_path: Path) -> None:
     assert len((tmp_path / "claims.csv").read_text().splitlines()) == 4
 
 
-@pytest.mark.parametrize("name", QUICK)
-def test_quick_figures_hold_or_say_why(name: str) -> None:
+# A figure of each paper in small: what decides on many cores, and when the load changes.
+SMALL = ("middleware19_fig01", "middleware19_fig13", "pldi17_fig11", "joker")  # 20 s together
+
+
+@pytest.mark.parametrize("name", [*QUICK, *SMALL])
+def test_figures_hold_or_say_why(name: str) -> None:
     made = importlib.import_module(f"bench.figures.{name}").figure(True)
     assert made.rows
     assert unexplained(made.claims) == []

@@ -51,15 +51,6 @@ def test_nothing_is_explored(gain: float, used: float | None, explorations: int)
     assert tried(known(gain, explorations=explorations), used) is None
 
 
-def test_where_much_is_missing_other_ways_come_first() -> None:
-    trial = tried(known(1.4))
-    assert trial is not None
-    assert trial.configuration == ALL  # all operators are expensive here: both ways are the same
-    after = tried(known(1.4, {ALL: 1.0}))
-    assert after is not None
-    assert after.configuration.queued != OPERATORS
-
-
 def test_what_is_tried_may_be_better_and_is_explained() -> None:
     trial = tried(known(1.88))
     assert trial is not None
@@ -72,13 +63,6 @@ def test_what_is_tried_may_be_better_and_is_explained() -> None:
 def test_without_queues_only_operators_that_cost_more_than_hops_are_looked_into(rate: float, explored: bool) -> None:
     found = Known(NONE, 1, NONE, {NONE: Series([0.0] * 5), BEST: Series([-0.2] * 2)}, {BEST}, (), True, 0, False, 0.05)
     assert (exploration(found, bounds(1.5, rate), SearchThresholds()) is not None) == explored
-
-
-def test_of_many_queues_much_fewer_are_tried() -> None:
-    found = Known(ALL, 2, ALL, {ALL: Series([0.0] * 5)}, (), (), True, 0, False, 0.05)
-    trial = tried(found)
-    assert trial is not None
-    assert len(trial.configuration.queued) == 1
 
 
 def test_where_one_alone_was_measured_something_else_is_tried() -> None:

@@ -23,7 +23,7 @@ from rayelastic.policy.element.guided.explanation import (
 from rayelastic.policy.element.observation import Observation
 from rayelastic.policy.element.pieces import Meeting, OperatorGraph
 
-__all__ = ["NEARLY_BEST", "Configuration", "Estimate", "Profile"]
+__all__ = ["Configuration", "Estimate", "Profile"]
 
 PIECES_PER_THREAD = (
     0.5,
@@ -187,12 +187,11 @@ class Estimate:
         movable: frozenset[str],
         fixed: frozenset[str],
         by: Explanation | None = None,
-        nearly: float = NEARLY_BEST,
     ) -> frozenset[str]:
         """Return the queues for a number of threads: pieces of equal cost, as few as come near the best estimate."""
         options = self.cuts(threads, cpus, movable, fixed)
         given = [self.throughput(Configuration(threads, queued), cpus, by) for queued in options]
-        return next(queued for queued, best in zip(options, given, strict=True) if best >= nearly * max(given))
+        return next(queued for queued, best in zip(options, given, strict=True) if best >= NEARLY_BEST * max(given))
 
     def finer(self, queued: frozenset[str], movable: frozenset[str], more: int) -> frozenset[str]:
         """Return the queues and up to `more` further ones, each of which cuts the then most expensive piece.

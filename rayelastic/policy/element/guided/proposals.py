@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from rayelastic.policy.element.guided.estimate import NEARLY_BEST, Configuration, Estimate
+from rayelastic.policy.element.guided.estimate import Configuration, Estimate
 from rayelastic.policy.element.guided.explanation import Explanation
 from rayelastic.policy.element.guided.exploration.tries import exploration
 from rayelastic.policy.element.guided.known import Known
@@ -191,7 +191,7 @@ class _Proposal:
 
     def _placed(self, estimate: Estimate, threads: int, by: Explanation | None = None) -> frozenset[str]:
         bounds = self.bounds
-        return estimate.place(threads, bounds.cpus, bounds.movable, bounds.fixed, by, NEARLY_BEST)
+        return estimate.place(threads, bounds.cpus, bounds.movable, bounds.fixed, by)
 
     def _ratio(
         self, estimate: Estimate, then: Configuration, now: Configuration, by: Explanation | None = None

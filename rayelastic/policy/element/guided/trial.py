@@ -52,7 +52,7 @@ class SearchThresholds:
         last_exploration: how many trials of that kind there are at most.
         last_period: that a search may have taken until nothing more is explored.
         reached: share of what the costs of operators allow, from which on nothing is explored.
-        far: share of it below which other ways to place queues are tried first.
+        far: share of it below which a try may be worth less.
         worth: relative improvement to be expected of a try, from which on it is worth its period.
         price: least relative gain that justifies twice the threads, where no estimate promises one.
         slight: relative difference that isn't worth a thread, or a queue.

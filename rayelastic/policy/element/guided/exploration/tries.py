@@ -1,9 +1,8 @@
 """Which configuration is worth a try once no estimate promises much, and which of those that were tried is kept.
 
 Estimates are least certain about the time that threads lose by waiting for each other. So if the throughput stays far
-below what the operators' costs allow, the measurements guide the search. Similar configurations that may be better are
-tried for a period each, and configurations that differ from all measured ones once. Must not know noise tests, or how
-a trial goes on.
+below what the operators' costs allow, the measurements guide the search: what may be better is tried for a period.
+Must not know noise tests, or how a trial goes on.
 """
 
 from __future__ import annotations
@@ -25,8 +24,6 @@ AROUND = 8  # queues that are put in or taken away one by one, of each
 EXPLANATIONS = 3  # of what was measured, beside the usual one
 HOPE = 0.3  # of what a try is to be worth otherwise, where costs allow much more
 FEWER = 0.7  # of the threads, which may do as well
-COARSE = 0.7  # share of the best estimate that fewer queues should reach to be tried
-COARSER = 1.5  # times as many queues as those are too many, perhaps
 CROWD = 3  # times the threads that could be busy at once are too many
 MORE = (1, 2, 4)  # queues in the costliest pieces
 COSTLY_HOPS = 20.0  # hops; beside an operator of this cost a queue before it costs little
@@ -51,9 +48,6 @@ def exploration(known: Known, bounds: Bounds, thresholds: SearchThresholds) -> T
     last = known.explorations >= thresholds.last_exploration or spent >= thresholds.last_period
     if last or (late and bounds.shared):
         return _once_more(known, thresholds)
-    if reached < thresholds.far and not late:
-        for one in _other_ways(known, bounds, estimate):
-            return Trial(one, Purpose.EXPLORATION, Code.FAR_FROM_COSTS(share=reached))
     candidates = _candidates(known, bounds, thresholds)
     beliefs = _worth(known, bounds, estimate, thresholds, list(dict.fromkeys([*known.measured, *candidates])))
     first, second = _two_best(beliefs[one].mean for one in known.measured)
@@ -109,18 +103,6 @@ def _surrogate(known: Known, bounds: Bounds, estimate: Estimate) -> Surrogate:
 def _two_best(values: Iterable[float]) -> tuple[float, float]:
     first, second, *_ = (*sorted(values, reverse=True), -math.inf)
     return first, second
-
-
-def _other_ways(known: Known, bounds: Bounds, estimate: Estimate) -> list[Configuration]:
-    """Return untried placements of queues: one at each expensive operator, one at every operator, and few."""
-    best, most = known.best, _useful(bounds, estimate)
-    threads = min(most, max(best.threads, math.ceil(bounds.cpus)))
-    coarse = estimate.place(best.threads, bounds.cpus, bounds.movable, bounds.fixed, nearly=COARSE)
-    ways = [estimate.costly(COSTLY_HOPS) & bounds.movable | bounds.fixed, bounds.movable | bounds.fixed]
-    if COARSER * len(coarse) <= len(best.queued):
-        ways.append(coarse)
-    tried = {one.queued for one in (*known.measured, *known.rejected)}
-    return [Configuration(max(bounds.minimum, min(threads, len(way))), way) for way in ways if way and way not in tried]
 
 
 def _useful(bounds: Bounds, estimate: Estimate) -> int:
