@@ -89,8 +89,8 @@ class Stream(
     def take(self, count: int, *, name: str = "") -> Stream:
         """Keep the first tuples only; after key_by the first of each key. `limit` and `head` are other names of it.
 
-        The source is still read to its end. `rel.interval`, `rel.generate` and `rel.sequence` stop, if between them and
-        this there are only `map`, `select` and the like, `throttle` and `delay`, and nothing else reads their streams.
+        The source is still read to its end. `rel.interval`, `rel.generate` and `rel.sequence` stop if nothing else
+        reads them. They also do upstream of `map`, `select` and the like, `throttle` and `delay`.
 
         Args:
             count: How many, 0 or more.

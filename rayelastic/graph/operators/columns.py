@@ -240,8 +240,7 @@ class First:
 def read_no_further(operators: Mapping[str, OperatorSpec]) -> dict[str, OperatorSpec]:
     """Bound the sources that can be bounded, and of which only the first tuples are needed.
 
-    Between such a source and the operator that emits the first ones, there are only operators that emit one tuple for
-    each of their input, and nothing else reads their streams.
+    Operators in between emit one tuple for each of their input. Nothing else reads the streams.
     """
     bounded = dict(operators)
     consumed = Counter(

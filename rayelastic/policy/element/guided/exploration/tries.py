@@ -1,7 +1,7 @@
 """Which configuration is worth a try once no estimate promises much, and which of those that were tried is kept.
 
-Estimates are least certain about the time that threads lose by waiting for each other. So if the throughput stays far
-below what the operators' costs allow, the measurements guide the search: what may be better is tried for a period.
+Estimates are least certain about the time that threads lose by waiting for each other. So measurements guide the search
+if the throughput stays far below what the operators' costs allow. What may be better is tried for a period.
 Must not know noise tests, or how a trial goes on.
 """
 
