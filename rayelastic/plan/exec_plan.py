@@ -200,7 +200,8 @@ class ExecPlan:
                 pairs = zip(sending.pes, taking.pes, strict=True)  # a replica keeps its keys from end to end (J12)
                 ends = dict.fromkeys(pair for pair in pairs if pair[0] != pair[1])
             else:
-                to = taking.pes[:1] if (stream, end) in self.united(target) else tuple(dict.fromkeys(taking.pes))
+                alone = len(taking.pes) == 1 or (stream, end) in self.united(target)
+                to = taking.pes[:1] if alone else tuple(dict.fromkeys(taking.pes))
                 ends = dict.fromkeys((a, b) for a in self.senders(source) for b in to if a != b)
             first = (sending.pe, taking.pe)
             for pair in ends:

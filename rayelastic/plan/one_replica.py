@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from rayelastic.graph.operators.channels import is_in_turn
 from rayelastic.graph.spec.operator_spec import OperatorSpec, StateKind
 from rayelastic.reasons import Code, Reason
 
@@ -16,7 +15,7 @@ __all__ = ["consumed_streams", "why_by_key", "why_in_turn", "why_whole"]
 
 def consumed_streams(operators: Mapping[str, OperatorSpec]) -> frozenset[str]:
     """Return the streams that have a consumer; side outputs need none."""
-    return frozenset(stream for spec in operators.values() for stream, _ in spec.edges)
+    return frozenset([stream for spec in operators.values() for port in spec.inputs for stream in port.streams])
 
 
 def why_whole(spec: OperatorSpec) -> Reason:
@@ -37,17 +36,17 @@ def why_whole(spec: OperatorSpec) -> Reason:
 
 
 def why_in_turn(
-    members: Sequence[OperatorSpec], operators: Mapping[str, OperatorSpec], consumed: frozenset[str]
+    members: Sequence[OperatorSpec], in_channels: frozenset[str], consumed: frozenset[str]
 ) -> dict[str, Reason]:
     """Return {operator: why} of a region whose replicas would take turns; empty: it can have several."""
     if consumed.isdisjoint(members[-1].streams):
         return {members[-1].name: Code.NO_OUTPUT_USED()}
-    return _why_routed(members, operators, consumed)
+    return _why_routed(members, in_channels, consumed)
 
 
 def why_by_key(
     members: Sequence[OperatorSpec],
-    operators: Mapping[str, OperatorSpec],
+    in_channels: frozenset[str],
     consumed: frozenset[str],
     keys: tuple[str, ...],
 ) -> dict[str, Reason]:
@@ -56,20 +55,21 @@ def why_by_key(
     if not keys:
         return _named(keyed, Code.ONE_GROUP())
     others = [m for m in keyed if m.keys != keys]
-    return _why_routed(members, operators, consumed) or _named(
+    return _why_routed(members, in_channels, consumed) or _named(
         others, Code.OTHER_KEYS(operators=[m.name for m in others])
     )
 
 
 def _why_routed(
-    members: Sequence[OperatorSpec], operators: Mapping[str, OperatorSpec], consumed: frozenset[str]
+    members: Sequence[OperatorSpec], in_channels: frozenset[str], consumed: frozenset[str]
 ) -> dict[str, Reason]:
     several = [m for m in members if len(m.inputs) != 1]
     if several not in ([], members[:1]) or not all(m.body.routes_inputs for m in several):
         return _named(several, Code.SEVERAL_INPUTS(operators=[m.name for m in several]))
-    if branching := [m for m in members if not consumed.isdisjoint(m.streams[1:]) or m.loop_edges]:
+    branching = [m for m in members if (len(m.outputs) > 1 and consumed & {*m.streams[1:]}) or m.loop_edges]
+    if branching:
         return _named(branching, Code.SEVERAL_OUTPUTS(operators=[m.name for m in branching]))
-    return _named(members, Code.IN_A_CHANNEL()) if is_in_turn(operators, members[0].name) else {}
+    return _named(members, Code.IN_A_CHANNEL()) if members[0].name in in_channels else {}
 
 
 def _named(members: Iterable[OperatorSpec], why: Reason) -> dict[str, Reason]:

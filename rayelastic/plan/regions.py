@@ -43,7 +43,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Self
 
-from rayelastic.graph.operators.channels import channel_heads
+from rayelastic.graph.operators.channels import channel_heads, ordered_channels
 from rayelastic.graph.spec.loops import loops
 from rayelastic.graph.spec.operator_spec import OperatorSpec, StateKind
 from rayelastic.graph.spec.order import Graph, consumers, runs_anywhere, topological_order
@@ -172,8 +172,8 @@ def regions(graph: Graph) -> tuple[Region, ...]:
         parts += cut
     rank = {name: i for i, name in enumerate(order)}
     parts.sort(key=lambda part: rank[part[1][0].name])
-    consumed = consumed_streams(operators)
-    return tuple(_region(f"r{i}", kind, members, operators, consumed) for i, (kind, members) in enumerate(parts))
+    consumed, in_channels = consumed_streams(operators), ordered_channels(operators, order)
+    return tuple(_region(f"r{i}", kind, members, in_channels, consumed) for i, (kind, members) in enumerate(parts))
 
 
 def _chains(operators: Mapping[str, OperatorSpec], order: list[str], kept: Container[str]) -> list[list[OperatorSpec]]:
@@ -272,7 +272,7 @@ def _region(
     name: str,
     kind: RegionKind,
     members: list[OperatorSpec],
-    operators: Mapping[str, OperatorSpec],
+    in_channels: frozenset[str],
     consumed: frozenset[str],
 ) -> Region:
     names = tuple(m.name for m in members)
@@ -282,7 +282,7 @@ def _region(
         return Region(name, kind, names, token_bound=token_bound, fixed=fixed)
     keys = next((m.keys for m in members if m.state_kind is StateKind.PARTITIONED), ())
     if kind is RegionKind.STATELESS:
-        fixed = why_in_turn(members, operators, consumed)
+        fixed = why_in_turn(members, in_channels, consumed)
     else:
-        fixed = why_by_key(members, operators, consumed, keys)
+        fixed = why_by_key(members, in_channels, consumed, keys)
     return Region(name, kind, names, keys, token_bound, {p.name: p.keys for p in members[0].inputs[1:]}, fixed)

@@ -172,7 +172,7 @@ def routing_of(plan: ExecPlan, pe: str, elastic: Collection[str]) -> PERouting:
         if upstream is downstream or not (leaves or enters):
             continue
         sending, taking = plan.senders(edge.source), plan.pipeline_of(edge.target).pes
-        if united := (edge.stream, edge.end) in plan.united(edge.target):
+        if united := enters and (edge.stream, edge.end) in plan.united(edge.target):
             taking = taking[:1]
         if pe in sending or pe in taking:
             routed.add(edge)

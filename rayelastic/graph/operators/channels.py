@@ -7,7 +7,7 @@ are what the layers below receive. Knows no threads, PEs or native code.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import NoReturn
@@ -36,7 +36,7 @@ __all__ = [
     "channel_heads",
     "elastic",
     "elastic_split",
-    "is_in_turn",
+    "ordered_channels",
     "parallel",
 ]
 
@@ -154,16 +154,25 @@ def channel_heads(operators: Mapping[str, OperatorSpec]) -> dict[str, tuple[tupl
     return {name: tuple(map(tuple, takers.values())) for name, takers in heads.items()}
 
 
-def is_in_turn(operators: Mapping[str, OperatorSpec], name: str) -> bool:
-    """Return whether an operator is in a channel of a stage that restores the order."""
-    spec = operators[name]
-    while len(spec.upstream) == 1:
-        spec = operators[spec.upstream[0]]
-        if isinstance(spec.body, InTurn):
-            return False
-        if isinstance(spec.body, Channels):
-            return spec.body.ordered
-    return False
+def ordered_channels(operators: Mapping[str, OperatorSpec], order: Iterable[str]) -> frozenset[str]:
+    """Return the operators in channels of stages that restore the order.
+
+    Args:
+        operators: By name.
+        order: Their names, upstream before downstream.
+    """
+    inside: set[str] = set()
+    stages = [name for name, spec in operators.items() if isinstance(spec.body, Channels) and spec.body.ordered]
+    if not stages:
+        return frozenset()
+    for name in order:
+        upstream = operators[name].upstream
+        body = operators[upstream[0]].body if len(upstream) == 1 else None
+        if (isinstance(body, Channels) and body.ordered) or (
+            body is not None and upstream[0] in inside and not isinstance(body, Channels | InTurn)
+        ):
+            inside.add(name)
+    return frozenset(inside)
 
 
 def _dealer(up: Upstream, name: str, body: Channels | Split, location: str) -> OperatorSpec:

@@ -15,9 +15,10 @@ from rayelastic.errors import DeclarationError, GraphError, SchemaError
 from rayelastic.fluent.stream import Stream
 from rayelastic.fluent.topology import Topology
 from rayelastic.graph.operators import aggregates
-from rayelastic.graph.operators.channels import Channels, Governor, channel_heads, is_in_turn
+from rayelastic.graph.operators.channels import Channels, Governor, channel_heads, ordered_channels
 from rayelastic.graph.operators.splits import Split
 from rayelastic.graph.spec.operator_class import operator
+from rayelastic.graph.spec.order import topological_order
 from tests.raising import raises
 from tests.unit.graph.fakes import FakeCompiler
 
@@ -61,9 +62,11 @@ def test_a_stage_has_the_operators_of_its_body_for_each_channel() -> None:
     assert topology.operators["work.1.a"].taken == ("work/out1",)
     assert made.inputs == ("work.order",)
     assert channel_heads(topology.operators) == {"work": (("work.0.a",), ("work.1.a",))}
-    assert is_in_turn(topology.operators, "work.1.b")
+    order = topological_order(topology.operators)
+    assert "work.1.b" in ordered_channels(topology.operators, order)
     made.sink(connectors.list(), name="out")
-    assert not is_in_turn(topology.operators, "out")
+    order = topological_order(topology.operators)
+    assert ordered_channels(topology.operators, order) == {f"work.{n}.{name}" for n in range(2) for name in "ab"}
     topology.validate(shipped=False)
 
 
