@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from pyarrow import parquet
 
 from tools import kafka
 
@@ -35,10 +37,10 @@ class Topics:
 
     def make(self, partitions: int = 1, name: str = "", **settings: str) -> str:
         """Make a topic, and return its name."""
-        import confluent_kafka.admin
+        from confluent_kafka.cimpl import NewTopic
 
         name = name or f"topic{next(_numbers)}"
-        self._admin.create_topics([confluent_kafka.admin.NewTopic(name, partitions, 1, config=settings)])[name].result()
+        self._admin.create_topics([NewTopic(name, partitions, 1, config=settings)])[name].result()
         return name
 
     def delete(self, name: str) -> None:
@@ -47,9 +49,9 @@ class Topics:
 
     def grow(self, name: str, partitions: int) -> None:
         """Give a topic more partitions."""
-        import confluent_kafka.admin
+        from confluent_kafka.cimpl import NewPartitions
 
-        self._admin.create_partitions([confluent_kafka.admin.NewPartitions(name, partitions)])[name].result()
+        self._admin.create_partitions([NewPartitions(name, partitions)])[name].result()
         self._producer.list_topics(name, 10)  # or the producer doesn't know them yet
 
     def delete_before(self, name: str, offset: int) -> None:
@@ -77,6 +79,12 @@ class Topics:
             producer.produce(topic, value)
         producer.flush()
         producer.commit_transaction(60) if commits else producer.abort_transaction(60)
+
+
+def part_files(folder: Path) -> list[tuple[Any, ...]]:
+    """Return the rows of Parquet part files, in the order in which they were written."""
+    files = sorted(folder.glob("*.parquet"), key=lambda file: int(file.name.split("-")[1]))
+    return [tuple(row.values()) for file in files for row in parquet.read_table(file).to_pylist()]
 
 
 @pytest.fixture(scope="session")

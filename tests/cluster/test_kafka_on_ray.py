@@ -9,7 +9,7 @@ from pyarrow import parquet
 
 import rayelastic as rel
 from tests.cluster.test_recovery import kill, wait_for_checkpoint
-from tests.kafka import Topics, kafka_broker, needs_kafka, topics
+from tests.kafka import Topics, kafka_broker, needs_kafka, part_files, topics
 
 __all__ = ["kafka_broker", "topics"]
 
@@ -47,7 +47,7 @@ def test_each_message_is_read_once_though_processes_are_killed(
         job.stop(tmp_path / "saved")
     finally:
         job.close()
-    read = [tuple(row.values()) for row in parquet.read_table(tmp_path / "out").to_pylist()]
+    read = part_files(tmp_path / "out")
     assert sorted(read) == [(n, p, n) for n in range(ALL) for p in range(PARTITIONS)]
     for partition in range(PARTITIONS):
         offsets = [o for _, p, o in read if p == partition]

@@ -18,7 +18,7 @@ from rayelastic.connectors.kafka import client, reader
 from rayelastic.connectors.row_files import RowOptions
 from rayelastic.errors import GraphError, JobFailedError, SchemaError, SourceError, SourceLostError
 from tests.component.checkpoint.test_checkpoints import Losing
-from tests.kafka import Topics, kafka_broker, needs_kafka, topics
+from tests.kafka import Topics, kafka_broker, needs_kafka, part_files, topics
 from tests.raising import raises
 
 __all__ = ["kafka_broker", "topics"]
@@ -214,17 +214,11 @@ def test_a_job_that_goes_back_reads_each_message_once(topics: Topics, lost: int,
         for gate in gates:
             gate.open()
         losing.job.close()
-    read = _parquet(tmp_path / "out")
+    read = part_files(tmp_path / "out")
     assert sorted(read) == [(n, n % 3, n // 3) for n in range(3 * count)]
     for partition in range(3):
         offsets = [o for _, p, o in read if p == partition]
         assert offsets == sorted(offsets)
-
-
-def _parquet(folder: Path) -> list[tuple[Any, ...]]:
-    from pyarrow import parquet
-
-    return [tuple(row.values()) for row in parquet.read_table(folder).to_pylist()]
 
 
 @pytest.mark.parametrize("least", [1, 60, 130])
