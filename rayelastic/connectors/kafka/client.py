@@ -107,7 +107,7 @@ class Client:
                 confluent_kafka.TopicPartition(self._topic, partition), timeout=TIMEOUT
             )
             if bounds is None:
-                raise self._explained.of("_TIMED_OUT", "it doesn't tell the offsets")
+                raise self._explained.of("_TIMED_OUT", "it doesn't report the offsets")
             return bounds
 
     def offsets_at(self, at: dt.datetime, partitions: Iterable[int]) -> dict[int, int]:
