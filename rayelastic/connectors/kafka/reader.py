@@ -44,7 +44,7 @@ def kafka_source(spec: OperatorSpec, schema: _native.Schema, body: KafkaSource) 
         SourceLostError: No broker answers.
     """
     problem = Problem()
-    reader = TopicReader(body, problem.text)
+    reader = TopicReader(body, problem.coded)
     native = _native.Operator.kafka_source(spec.name, schema, reader.consumer)
     return SourceOperator(
         native,

@@ -14,7 +14,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rayelastic.errors import ErrorCode, RayelasticError, SinkError, StateError, is_outage
+from rayelastic.errors import ErrorCode, SinkError, StateError, is_outage
 from rayelastic.runtime.checkpoint.disk import NodeDisk
 from rayelastic.runtime.checkpoint.element import ElementCheckpoint
 from rayelastic.runtime.checkpoint.state_files import RestorePoint
@@ -306,10 +306,10 @@ class ProcessingElement:
     def _explained(self, failed: _native.OperatorFailure) -> Failure:
         failure = explain_failure(failed, self._hosted.by_name)
         source = self._hosted.sources.get(failed.operator)
-        error = None if source is None else source.problem.error
-        if not isinstance(error, RayelasticError):
+        if source is None:
             return failure
-        return replace(failure, code=error.code, outage=failure.outage or is_outage(error))
+        problem = source.problem
+        return replace(failure, code=problem.code or failure.code, outage=failure.outage or is_outage(problem.error))
 
     def _fail(self, error: SinkError) -> None:
         """End it at once, because a sink couldn't prepare."""
