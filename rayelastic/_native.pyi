@@ -760,6 +760,10 @@ class Operator:
     def in_turn(name: str, schema: Schema, channels: int) -> Operator:
         """Gives what comes from channels in the order in which it was dealt out."""
 
+    @staticmethod
+    def kafka_source(name: str, output: Schema, consumer: KafkaConsumer) -> Operator:
+        """The messages of a topic that a KafkaConsumer reads."""
+
 class WindowFunction:
     """What a user's Python functions accumulate of a window, and emit."""
 
@@ -787,6 +791,51 @@ class ChannelWidth:
 
     @active.setter
     def active(self, arg: int, /) -> None: ...
+
+class KafkaConsumer:
+    """
+    A consumer of a Kafka topic, read by Operator.kafka_source. RuntimeError: the library can't be loaded, or a setting is invalid.
+    """
+
+    def __init__(self, library: str, settings: Sequence[tuple[str, str]], topic: str, format: str, fields: tuple[int, int, int, int], skips: bool) -> None:
+        """
+        library: the file of librdkafka. fields: the numbers of the fields of key, timestamp, partition and offset, or -1.
+        """
+
+    def assign(self, ranges: Sequence[tuple[int, int, int]]) -> None:
+        """
+        Reads these partitions, too: (partition, first offset, offset after the last one, or -1).
+        """
+
+    def fail(self, message: str) -> None:
+        """The source fails with this message."""
+
+    def interrupt(self) -> None:
+        """The source ends."""
+
+    def next_event(self, seconds: float) -> tuple[str, int, int, str] | None:
+        """
+        The next event, waiting for it: name, partition, offset and text. None: there was none, or the source is over.
+        """
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it was interrupted, has failed, or was read to the end."""
+
+    def position(self, emitted: int) -> list[tuple[int, int]]:
+        """The next offset of each partition after so many records."""
+
+    @property
+    def lag(self) -> int:
+        """Messages that wait in the topic."""
+
+    @property
+    def dropped(self) -> int:
+        """Messages that didn't decode."""
+
+    @property
+    def first_dropped(self) -> list[tuple[str, int, int, str]]:
+        """The first of them: 'bad-record', partition, offset and why."""
 
 class OperatorSample:
     """Counters of one operator since the start; times in seconds."""

@@ -23,6 +23,7 @@ NB_MODULE(_native, module) {
   python::bind_processes();
   python::bind_concurrent();
   python::bind_channels(module);
+  python::bind_kafka(module);
   python::bind_scheduler_values(module);
   python::bind_scheduler(module);
   python::bind_symbols(module);

@@ -123,6 +123,7 @@ void bind_held();                         // likewise
 void bind_concurrent();                   // likewise
 void bind_processes();                    // likewise
 void bind_channels(nb::module_& module);  // likewise
+void bind_kafka(nb::module_& module);     // likewise
 void bind_scheduler_values(nb::module_& module);
 void bind_scheduler(nb::module_& module);  // after bind_scheduler_values
 void bind_symbols(nb::module_& module);

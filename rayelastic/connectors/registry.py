@@ -30,6 +30,8 @@ from rayelastic.connectors.generate.reader import callable_source, generate_sour
 from rayelastic.connectors.json.declaration import JsonSink, json, read_json
 from rayelastic.connectors.json.inference import JsonSource
 from rayelastic.connectors.json.writer import JsonFormat, TextFormat
+from rayelastic.connectors.kafka.declaration import KafkaSource, kafka
+from rayelastic.connectors.kafka.reader import kafka_source
 from rayelastic.connectors.memory.declaration import CountSink, ListSink, RowsSource, list, rows
 from rayelastic.connectors.memory.reader import rows_source
 from rayelastic.connectors.memory.writer import collecting_sink, count_sink
@@ -66,6 +68,7 @@ __all__ = [  # what users call as `rel.csv(...)`
     "generate",
     "interval",
     "json",
+    "kafka",
     "list",
     "pandas",
     "parquet",
@@ -97,6 +100,7 @@ SOURCES: dict[type, Callable[[OperatorSpec, _native.Schema, Any], SourceOperator
     CallableSource: callable_source,
     GenerateSource: generate_source,
     IngestSource: pushed_source,
+    KafkaSource: kafka_source,
     PolledSource: polled_source,
     RowsSource: rows_source,
     SequenceSource: sequence_source,
@@ -125,13 +129,16 @@ def source_operator(spec: OperatorSpec, schema: _native.Schema) -> SourceOperato
         schema: The schema of its tuples.
 
     Raises:
-        SourceError: The description has no reader.
+        SourceError: The description has no reader, or it can't be read.
     """
     body = spec.body
     if (reader := _of(READERS, body)) is not None:
         source = batch_source(spec, schema, reader(body))
     elif (make := _of(SOURCES, body)) is not None:
-        source = make(spec, schema, body)
+        try:
+            source = make(spec, schema, body)
+        except SourceError as error:
+            raise error.at(spec.name, spec.location) from error.__cause__
     else:
         raise SourceError(
             f"{type(body).__name__} can't be read here",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rayelastic import _native
 from rayelastic.compile import Flags
-from rayelastic.connectors.files.bad_rows import LeftOut
+from rayelastic.connectors.files.bad_rows import Dropped, LeftOut
 from rayelastic.connectors.files.locations import FileIdentity, identities
 from rayelastic.connectors.files.splits import FileSplits
 from rayelastic.connectors.inputs import Input, Place
@@ -48,7 +48,7 @@ class SourceOperator:
 
     native: _native.Operator
     feed: Callable[[], None] | None = None
-    left_out: LeftOut = field(default_factory=LeftOut)
+    left_out: Dropped = field(default_factory=LeftOut)
     seek: Callable[[int, Input | None], int] = lambda position, _: position
     place: Callable[[], Place | None] = lambda: None
     position: Callable[[int], object] = lambda _: None

@@ -104,9 +104,13 @@ not-writable: Creating a file or folder fails.; Use another path.
 is-a-folder: A path is a folder where a file is needed.; Name files, such as `folder/*`.
 not-a-folder: A path has to be a folder.; Pass the path of a folder.
 malformed-file: A file has content that its format or schema doesn't allow.; Correct the row, or set `on_bad_row=`.
+malformed-record: A message isn't of the schema.; Declare other types, or set `on_bad_row=`.
 unsupported-format: A file has a format that its reader doesn't know.; Unpack or convert it.
 changed-file: A file changed while the job read it.; Rename files into place when they are complete.
 changed-input: A source's input isn't the one of the checkpoint.; Restore the input, or drop its position.
+unknown-topic: A topic doesn't exist.; Check its name and the brokers, or create it.
+bad-credentials: A server rejects user, password or certificate.; Correct them, or the access rights.
+offsets-gone: An offset isn't in its topic.; Begin at another one, see `start=` of `rel.kafka`.
 foreign-output: An output folder has files of another run.; Name another folder, or restore that run.
 output-taken: Another run owns the output of a sink.; End that run, or use another output.
 missing-output: Output that a checkpoint counts on is missing or changed.; Put it back, or restore another checkpoint.

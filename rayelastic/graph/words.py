@@ -184,7 +184,7 @@ MODULE: dict[str, str] = {
     ),
     **dict.fromkeys(("execute", "cluster_main", "run_main", "cli_main"), "rel.run(topology), or rel.submit(topology)"),
     **dict.fromkeys(
-        ("kafka", "kinesis", "pulsar", "mqtt", "rabbitmq", "redis", "nats", "websocket", "http", "socket", "sqs"),
+        ("kinesis", "pulsar", "mqtt", "rabbitmq", "redis", "nats", "websocket", "http", "socket", "sqs"),
         _POLLED,
     ),
     **dict.fromkeys(

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import bisect
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from rayelastic.errors import ErrorCode, SourceError
 
-__all__ = ["BadRow", "Files", "LeftOut", "PutAside", "rejected"]
+__all__ = ["BadRow", "Dropped", "Files", "LeftOut", "PutAside", "rejected"]
 
 SHOWN_ROWS = 10  # of the dropped ones
 TELLS = "Mend the file, declare other types, or pass on_bad_row='skip' or 'divert'"
@@ -27,6 +28,20 @@ class BadRow:
     row: int
     text: str
     error: str
+
+
+class Dropped(Protocol):
+    """How many rows a source dropped because they aren't of its schema."""
+
+    @property
+    def count(self) -> int:
+        """Their number."""
+        ...
+
+    @property
+    def first(self) -> Sequence[str]:
+        """The first of them, and why."""
+        ...
 
 
 @dataclass(slots=True)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Collection, Mapping
 
-    from rayelastic.connectors.files.bad_rows import LeftOut
+    from rayelastic.connectors.files.bad_rows import Dropped
     from rayelastic.connectors.inputs import Input
     from rayelastic.connectors.output.record import BlobStore, Output
     from rayelastic.connectors.pushed.receiver import IngestServer
@@ -190,7 +190,7 @@ class HostedOperators:
         self._objects.close(left_behind)
         self._loop.close()
 
-    def _log_bad_rows(self, source: str, rows: LeftOut) -> None:
+    def _log_bad_rows(self, source: str, rows: Dropped) -> None:
         """Log how many rows a source has dropped, once, if there are any."""
         if rows.count and source not in self._logged:
             self._logged.add(source)

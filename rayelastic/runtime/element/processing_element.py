@@ -306,7 +306,10 @@ class ProcessingElement:
     def _explained(self, failed: _native.OperatorFailure) -> Failure:
         failure = explain_failure(failed, self._hosted.by_name)
         source = self._hosted.sources.get(failed.operator)
-        return failure if source is None or not is_outage(source.problem.error) else replace(failure, outage=True)
+        if source is None:
+            return failure
+        problem = source.problem
+        return replace(failure, code=problem.code or failure.code, outage=failure.outage or is_outage(problem.error))
 
     def _fail(self, error: SinkError) -> None:
         """End it at once, because a sink couldn't prepare."""

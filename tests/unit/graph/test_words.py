@@ -42,7 +42,7 @@ def test_no_foreign_word_hides_one_of_ours() -> None:
         (stream().key_by("n"), "agregate", "a KeyedStream has no 'agregate'. Did you mean 'aggregate'?"),
         (stream().window(count=3), "rolling", "a WindowedStream has no 'rolling'. Here it is .window("),
         (rel.Topology("t"), "execute", "Here it is rel.run(topology)"),
-        (rel, "kafka", "the module rayelastic has no 'kafka'. Here it is rel.polled"),
+        (rel, "kinesis", "the module rayelastic has no 'kinesis'. Here it is rel.polled"),
         (rel, "sql", "the module rayelastic has no 'sql'. Here it is rel.postgres"),
         (rel, "Topologie", "Did you mean 'Topology'?"),
         (JobResult({"out": 1}, None, 0.0), "out", 'write result["out"]'),  # type: ignore[arg-type]

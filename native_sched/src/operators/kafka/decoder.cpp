@@ -1,0 +1,232 @@
+#include "operators/kafka/decoder.hpp"
+
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <stdexcept>
+
+#include "operators/kafka/librdkafka.hpp"
+#include "rayelastic/record/string_view.hpp"
+#include "rayelastic/text/text.h"
+
+namespace rayelastic::kafka {
+
+namespace {
+
+constexpr int kDeepest = 60;               // levels of an object, as in files of JSON
+constexpr std::size_t kLongestWhole = 20;  // characters
+constexpr std::size_t kShown = 40;         // bytes of a value in a message
+constexpr std::int64_t kMicroseconds = 1000;
+
+const char* shown_type(Type type) {
+  switch (type) {
+    case Type::Bool:
+      return "bool";
+    case Type::Float64:
+      return "float";
+    case Type::String:
+      return "str";
+    default:
+      return "int";
+  }
+}
+
+bool is_whole(std::string_view number) noexcept {
+  if (number.starts_with('-')) number.remove_prefix(1);
+  return !number.empty() && number.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+bool is_number(std::string_view literal) noexcept {
+  return !literal.empty() && std::string_view("\"{[tfn").find(literal.front()) == std::string_view::npos;
+}
+
+template <typename Number>
+bool put_whole(std::string_view literal, std::byte* to) noexcept {
+  Number number{};
+  if (std::is_unsigned_v<Number> && literal == "-0") literal.remove_prefix(1);
+  const char* const end = literal.data() + literal.size();
+  const auto [stop, problem] = std::from_chars(literal.data(), end, number);
+  if (problem != std::errc() || stop != end) return false;
+  std::memcpy(to, &number, sizeof number);
+  return true;
+}
+
+bool put_integer(Type type, std::string_view literal, std::byte* to) noexcept {
+  if (!is_whole(literal) || literal.size() > kLongestWhole) return false;
+  switch (type) {
+    case Type::Int8:
+      return put_whole<std::int8_t>(literal, to);
+    case Type::Int16:
+      return put_whole<std::int16_t>(literal, to);
+    case Type::Int32:
+      return put_whole<std::int32_t>(literal, to);
+    case Type::Int64:
+      return put_whole<std::int64_t>(literal, to);
+    case Type::UInt8:
+      return put_whole<std::uint8_t>(literal, to);
+    case Type::UInt16:
+      return put_whole<std::uint16_t>(literal, to);
+    case Type::UInt32:
+      return put_whole<std::uint32_t>(literal, to);
+    case Type::UInt64:
+      return put_whole<std::uint64_t>(literal, to);
+    default:
+      return false;
+  }
+}
+
+bool put_float(std::string_view literal, std::byte* to) {
+  double number = 0;
+  if (literal == "NaN") {
+    number = std::numeric_limits<double>::quiet_NaN();
+  } else if (literal == "Infinity" || literal == "-Infinity") {
+    number = literal.front() == '-' ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
+  } else {
+    const auto [stop, problem] = std::from_chars(literal.data(), literal.data() + literal.size(), number);
+    if (problem == std::errc::result_out_of_range) number = std::strtod(std::string(literal).c_str(), nullptr);  // 0, or infinite
+    if (std::isinf(number)) return false;
+  }
+  std::memcpy(to, &number, sizeof number);
+  return true;
+}
+
+}  // namespace
+
+Decoder::Decoder(const KafkaTopic& topic, std::shared_ptr<const Schema> schema, const Library& library)
+    : topic_(topic), schema_(std::move(schema)), library_(library) {
+  const auto count = static_cast<std::int32_t>(schema_->fields().size());
+  const KafkaFields& fields = topic.fields;
+  for (const std::int32_t field : {fields.key, fields.timestamp, fields.partition, fields.offset})
+    if (field < -1 || field >= count) throw std::invalid_argument("a field of the message isn't in the schema");
+  for (std::int32_t number = 0; number < count; ++number) {
+    if (number == fields.key || number == fields.timestamp || number == fields.partition || number == fields.offset) continue;
+    values_.push_back(&schema_->fields()[static_cast<std::size_t>(number)]);
+  }
+  if (topic.format != KafkaFormat::Json && values_.size() != 1) throw std::invalid_argument("bytes and text have one field");
+  seen_.resize(values_.size());
+}
+
+std::string Decoder::decode(const Message& message, std::byte* record, char*& texts) {
+  std::memset(record, 0, schema_->record_size());
+  if (std::string problem = decode_metadata(message, record, texts); !problem.empty()) return problem;
+  const std::string_view value(static_cast<const char*>(message.payload), message.payload != nullptr ? message.len : 0);
+  const Field& field = *values_.front();
+  if (message.payload == nullptr) {
+    if (topic_.format != KafkaFormat::Json && field.nullable) return {};
+    return "it has no value";
+  }
+  if (topic_.format == KafkaFormat::Json) return decode_object(value, record, texts);
+  if (topic_.format == KafkaFormat::Text && rel_text_is_valid(value.data(), static_cast<std::int64_t>(value.size())) == 0)
+    return "its value isn't UTF-8";
+  put_text(field, value, record, texts);
+  return {};
+}
+
+std::string Decoder::decode_metadata(const Message& message, std::byte* record, char*& texts) const {
+  const auto put = [this, record](std::int32_t field, std::int64_t value) {
+    std::memcpy(record + schema_->fields()[static_cast<std::size_t>(field)].offset, &value, sizeof value);
+  };
+  if (topic_.fields.partition >= 0) put(topic_.fields.partition, message.partition);
+  if (topic_.fields.offset >= 0) put(topic_.fields.offset, message.offset);
+  if (topic_.fields.timestamp >= 0) {
+    int type = kNoTimestamp;
+    const std::int64_t milliseconds = library_.message_timestamp(&message, &type);
+    if (type == kNoTimestamp) return "it has no timestamp";
+    put(topic_.fields.timestamp, milliseconds * kMicroseconds);
+  }
+  if (topic_.fields.key >= 0) {
+    const Field& field = schema_->fields()[static_cast<std::size_t>(topic_.fields.key)];
+    if (message.key == nullptr) return field.nullable ? "" : "it has no key";
+    const std::string_view key(static_cast<const char*>(message.key), message.key_len);
+    if (field.type == Type::String && rel_text_is_valid(key.data(), static_cast<std::int64_t>(key.size())) == 0)
+      return "its key isn't UTF-8";
+    put_text(field, key, record, texts);
+  }
+  return {};
+}
+
+void Decoder::note_member(const json::Quoted& key, std::string_view literal) {
+  for (std::size_t tried = 0; tried < values_.size(); ++tried) {
+    if (next_ == values_.size()) next_ = 0;
+    const std::size_t at = next_++;
+    if (!json::is_text(key, values_[at]->name)) continue;
+    seen_[at] = {.literal = literal, .is_there = true, .is_twice = seen_[at].is_there};
+    return;
+  }
+}
+
+std::string Decoder::decode_object(std::string_view text, std::byte* record, char*& texts) {
+  if (rel_text_is_valid(text.data(), static_cast<std::int64_t>(text.size())) == 0) return "it isn't UTF-8";
+  std::fill(seen_.begin(), seen_.end(), Seen{});
+  next_ = 0;
+  json::Cursor cursor(text);
+  cursor.skip_space();
+  const bool is_object = cursor.take('{') && json::each_member(cursor, kDeepest, [this](const json::Quoted& key, std::string_view literal) {
+                           note_member(key, literal);
+                         });
+  cursor.skip_space();
+  if (!is_object || !cursor.is_done()) return "it isn't one JSON object";
+  for (std::size_t at = 0; at < values_.size(); ++at) {
+    const Field& field = *values_[at];
+    if (seen_[at].is_twice) return "it has '" + field.name + "' twice in one object";
+    if (seen_[at].is_there && seen_[at].literal != json::kNull) {
+      if (std::string problem = decode_value(field, seen_[at].literal, record, texts); !problem.empty()) return problem;
+    } else if (!field.nullable) {
+      return "field '" + field.name + "' is null or absent, but " + shown_type(field.type) + " is declared without None";
+    }
+  }
+  return {};
+}
+
+std::string Decoder::decode_value(const Field& field, std::string_view literal, std::byte* record, char*& texts) const {
+  std::byte* const to = record + field.offset;
+  bool fits = false;
+  if (field.type == Type::Bool) {
+    fits = literal == "true" || literal == "false";
+    if (literal == "true") *to = std::byte{1};
+  } else if (field.type == Type::String) {
+    if (literal.front() == '"') {
+      const std::string_view inner = literal.substr(1, literal.size() - 2);
+      if (inner.find('\\') == std::string_view::npos) {
+        put_text(field, inner, record, texts);
+        return {};
+      }
+      const std::optional<std::string> text = json::decoded(inner);
+      if (!text.has_value()) return "it has half of a surrogate pair, which is no character";
+      put_text(field, *text, record, texts);
+      return {};
+    }
+    fits = is_number(literal);
+    if (fits) put_text(field, literal, record, texts);
+    if (fits) return {};
+  } else if (field.type == Type::Float64) {
+    fits = is_number(literal) && put_float(literal, to);
+  } else {
+    fits = is_number(literal) && put_integer(field.type, literal, to);
+  }
+  if (!fits) return std::string(literal.substr(0, kShown)) + " of field '" + field.name + "' doesn't fit the " + shown_type(field.type);
+  set_valid(field, record);
+  return {};
+}
+
+void Decoder::put_text(const Field& field, std::string_view text, std::byte* record, char*& texts) const {
+  const char* data = text.data();
+  if (text.size() > StringView::kInlineBytes) {
+    std::memcpy(texts, text.data(), text.size());
+    data = texts;
+    texts += text.size();
+  }
+  const StringView view(data, static_cast<std::uint32_t>(text.size()));
+  std::memcpy(record + field.offset, &view, sizeof view);
+  set_valid(field, record);
+}
+
+void Decoder::set_valid(const Field& field, std::byte* record) const {
+  if (field.validity < 0) return;
+  const auto bit = static_cast<std::size_t>(field.validity);
+  record[schema_->validity_offset() + bit / 8] |= static_cast<std::byte>(1U << (bit % 8));
+}
+
+}  // namespace rayelastic::kafka

@@ -1,0 +1,178 @@
+"""Asks the brokers of Kafka for topics, partitions and offsets, and explains their errors. Reads no messages."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rayelastic.errors import ErrorCode, SourceError, SourceLostError
+
+if TYPE_CHECKING:
+    import confluent_kafka
+
+__all__ = ["AWAY", "CREDENTIALS", "TIMEOUT", "TOPICS", "Client", "Explained", "library_file"]
+
+EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+SHARED = ("bootstrap.servers", "client.id", "log_level", "sasl.", "security.", "ssl.", "socket.", "broker.")
+TIMEOUT = 10.0  # seconds for an answer of the brokers
+AWAY = frozenset({"_ALL_BROKERS_DOWN", "_TIMED_OUT", "_TRANSPORT", "_RESOLVE", "REQUEST_TIMED_OUT", "_TIMED_OUT_QUEUE"})
+CREDENTIALS = frozenset({
+    "_AUTHENTICATION", "_SSL", "SASL_AUTHENTICATION_FAILED", "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED",
+    "CLUSTER_AUTHORIZATION_FAILED", "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
+})  # fmt: skip
+TOPICS = frozenset({"UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION", "UNKNOWN_TOPIC_ID"})
+
+
+class Explained:
+    """Makes typed errors of librdkafka's.
+
+    Args:
+        brokers: Their addresses.
+        topic: The topic.
+    """
+
+    def __init__(self, brokers: str, topic: str) -> None:
+        self._brokers, self._topic = brokers, topic
+
+    def of(self, name: str, text: str) -> SourceError:
+        """Return an error by librdkafka's name of it."""
+        if name in CREDENTIALS:
+            return SourceError(
+                f"the brokers at {self._brokers!r} reject the connection: {text}",
+                hint="Check user, password and certificates in settings=, and the topic's access rights",
+                code=ErrorCode.BAD_CREDENTIALS,
+            )
+        if name in TOPICS:
+            return SourceError(
+                f"there is no topic {self._topic!r} at {self._brokers!r}",
+                hint="Check its name, or create it",
+                code=ErrorCode.UNKNOWN_TOPIC,
+            )
+        if name in AWAY:
+            return SourceLostError(
+                f"no broker at {self._brokers!r} answers: {text}", hint="Check the addresses, and that a broker runs"
+            )
+        if name == "_INVALID_ARG":
+            return SourceError(
+                f"librdkafka rejects settings=: {text}", hint="Correct the setting", code=ErrorCode.INVALID_SETTING
+            )
+        return SourceError(f"Kafka reports {name}: {text}", hint="Check the brokers and their log")
+
+
+class Client:
+    """A client of the brokers, for questions.
+
+    Args:
+        settings: Settings of librdkafka.
+        topic: The topic.
+        explained: Makes errors.
+
+    Raises:
+        SourceError: A setting is invalid.
+    """
+
+    def __init__(self, settings: Mapping[str, str], topic: str, explained: Explained) -> None:
+        import confluent_kafka
+
+        self._settings = settings
+        self._topic = topic
+        self._explained = explained
+        self._reported: dict[str, str] = {}  # errors of the connection, with which a time-out is explained
+        self._consumer: Any = None
+        with self._raising():
+            self._consumer = confluent_kafka.Consumer({**settings, "error_cb": self._report})
+
+    def partitions(self, timeout: float | None = None) -> list[int]:
+        """Return the topic's partitions.
+
+        Raises:
+            SourceError: There is no such topic, or it can't be read.
+            SourceLostError: No broker answers.
+        """
+        with self._raising():
+            listed = self._consumer.list_topics(self._topic, timeout=timeout or TIMEOUT).topics[self._topic]
+            if listed.error is not None:
+                raise self._explained.of(listed.error.name(), listed.error.str())
+            return sorted(listed.partitions)
+
+    def bounds(self, partition: int) -> tuple[int, int]:
+        """Return the first offset of a partition, and the one after its last message."""
+        import confluent_kafka
+
+        with self._raising():
+            bounds: tuple[int, int] | None = self._consumer.get_watermark_offsets(
+                confluent_kafka.TopicPartition(self._topic, partition), timeout=TIMEOUT
+            )
+            if bounds is None:
+                raise self._explained.of("_TIMED_OUT", "it doesn't report the offsets")
+            return bounds
+
+    def offsets_at(self, at: dt.datetime, partitions: Iterable[int]) -> dict[int, int]:
+        """Return the first offset of each partition whose timestamp isn't before a time; -1: none."""
+        import confluent_kafka
+
+        aware = at if at.tzinfo is not None else at.replace(tzinfo=dt.UTC)
+        milliseconds = -((EPOCH - aware) // dt.timedelta(milliseconds=1))  # rounded up
+        with self._raising():
+            wanted = [confluent_kafka.TopicPartition(self._topic, n, milliseconds) for n in partitions]
+            return {one.partition: one.offset for one in self._consumer.offsets_for_times(wanted, timeout=TIMEOUT)}
+
+    def topic_id(self) -> str:
+        """Return the id of the topic, which a recreated one doesn't share; empty: the brokers have none."""
+        import confluent_kafka
+        from confluent_kafka.admin import AdminClient
+
+        names: dict[str, Any] = {name: value for name, value in self._settings.items() if name.startswith(SHARED)}
+        with self._raising():
+            admin = AdminClient({**names})
+            topics = confluent_kafka.TopicCollection([self._topic])
+            described = admin.describe_topics(topics, request_timeout=TIMEOUT)[self._topic].result()
+            return f"{described.topic_id}"
+
+    def close(self) -> None:
+        """End the connections."""
+        self._consumer.close()
+
+    # -- implementation -------------------------------------------------------------------------------------------
+
+    def _report(self, error: confluent_kafka.KafkaError) -> None:
+        self._reported[error.name()] = error.str()
+
+    @contextmanager
+    def _raising(self) -> Iterator[None]:
+        """Raise librdkafka's errors as the project's."""
+        import confluent_kafka
+
+        try:
+            yield
+        except confluent_kafka.KafkaException as problem:
+            error: Any = problem.args[0]
+            name, text = error.name(), error.str()
+            if name in AWAY and self._consumer is not None:
+                self._consumer.poll(0)  # has the connection's errors reported
+                causes = [*(one for one in self._reported if one in CREDENTIALS), *self._reported]
+                name, text = (causes[0], self._reported[causes[0]]) if causes else (name, text)
+            self._reported.clear()
+            raise self._explained.of(name, text) from None
+
+
+def library_file() -> str:
+    """Return the file of librdkafka that confluent-kafka has loaded.
+
+    Raises:
+        SourceError: It isn't a file of its own.
+    """
+    import confluent_kafka  # noqa: F401  (loads it)
+
+    for line in Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace").splitlines():
+        path = line.partition("/")[2]
+        if "librdkafka" in path.rpartition("/")[2]:
+            return f"/{path}"
+    raise SourceError(
+        "confluent-kafka has no librdkafka of its own",
+        hint="Install its wheel: pip install --force-reinstall 'rayelastic[kafka]'",
+        code=ErrorCode.MISSING_PACKAGE,
+    )

@@ -1,0 +1,167 @@
+"""Fetches Apache Kafka by Maven, and starts a broker in KRaft mode: for tests, benchmarks and demos.
+
+Two coordinates bring all jars. A broker is one process in a folder of its own, controller and broker in one.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+VERSION = "4.4.0"
+COORDINATES = (
+    ("org.apache.kafka", "kafka_2.13", VERSION),
+    ("org.apache.logging.log4j", "log4j-slf4j-impl", "2.25.5"),  # without it nothing is logged
+)
+JARS = Path(__file__).resolve().parent.parent / "build" / "programs" / f"kafka-{VERSION}"
+JVM = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+PATIENCE = 120.0  # seconds until a broker answers
+LOOK = 0.05  # seconds between two questions whether it does
+SESSION = 4000  # ms until a killed broker may register again; less fences a broker of a busy machine
+
+
+def missing() -> str:
+    """Return what a broker needs and isn't there; empty: nothing."""
+    if not shutil.which("java"):
+        return "java"
+    return "" if list(JARS.glob("kafka_2.13-*.jar")) else "Kafka"
+
+
+def fetch() -> int:
+    """Fetch the jars, unless they are there; return Maven's exit status."""
+    if missing() != "Kafka":
+        return 0
+    if not shutil.which("mvn"):
+        print("Kafka isn't fetched: mvn isn't here")
+        return 0
+    wanted = "".join(
+        f"<dependency><groupId>{group}</groupId><artifactId>{name}</artifactId><version>{version}</version></dependency>"
+        for group, name, version in COORDINATES
+    )
+    JARS.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=JARS.parent) as folder:
+        Path(folder, "pom.xml").write_text(
+            "<project><modelVersion>4.0.0</modelVersion><groupId>rayelastic</groupId><artifactId>programs</artifactId>"
+            f"<version>1</version><dependencies>{wanted}</dependencies></project>",
+            encoding="utf-8",
+        )
+        copy = ["dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={folder}/jars"]
+        status = subprocess.run(["mvn", "-B", "-q", *copy], cwd=folder, check=False).returncode
+        if status == 0:
+            shutil.rmtree(JARS, ignore_errors=True)
+            Path(folder, "jars").rename(JARS)
+        return status
+
+
+class Broker:
+    """One broker, and its folder.
+
+    Args:
+        folder: An empty folder.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._process: subprocess.Popen[bytes] | None = None
+        port, controller = _free_port(), _free_port()
+        self.address = f"127.0.0.1:{port}"
+        self._port = port
+        settings = {
+            "process.roles": "broker,controller",
+            "node.id": "1",
+            "controller.quorum.voters": f"1@127.0.0.1:{controller}",
+            "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}",
+            "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
+            "controller.listener.names": "CONTROLLER",
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "log.dirs": f"{folder}/data",
+            "offsets.topic.replication.factor": "1",
+            "transaction.state.log.replication.factor": "1",
+            "transaction.state.log.min.isr": "1",
+            "share.coordinator.state.topic.replication.factor": "1",
+            "share.coordinator.state.topic.min.isr": "1",
+            "group.initial.rebalance.delay.ms": "0",
+            "auto.create.topics.enable": "false",
+            "broker.session.timeout.ms": f"{SESSION}",
+        }
+        self._file = folder / "server.properties"
+        self._file.write_text("".join(f"{name}={value}\n" for name, value in settings.items()), encoding="utf-8")
+        cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        self._java("kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(self._file)).wait()
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        self._process = self._java("kafka.Kafka", str(self._file))
+        waited = 0.0
+        while not self._answers():
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                raise RuntimeError(f"Kafka ended with {self._process.wait(LOOK)}, see {self._folder}/log")
+            waited += LOOK
+            if waited > PATIENCE:
+                raise RuntimeError(f"Kafka doesn't answer, see {self._folder}/log")
+
+    def kill(self) -> None:
+        """Kill it."""
+        self._end(signal.SIGKILL)
+
+    def stop(self) -> None:
+        """End it."""
+        self._end(signal.SIGTERM)
+
+    def pause(self) -> None:
+        """Have it stand still."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let it go on."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGCONT)
+
+    def _end(self, number: signal.Signals) -> None:
+        if self._process is not None:
+            self._process.send_signal(number)
+            try:
+                self._process.wait(10)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+            self._process = None
+
+    def _answers(self) -> bool:
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self._port), 1):
+            return True
+        return False
+
+    def _java(self, *arguments: str) -> subprocess.Popen[bytes]:
+        with Path(self._folder, "log").open("ab") as log:
+            command = ["java", *JVM, "-cp", f"{JARS}/*", *arguments]
+            return subprocess.Popen(command, stdout=log, stderr=log, cwd=self._folder, env={**os.environ, "LANG": "C"})
+
+
+def _free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+@contextmanager
+def running() -> Iterator[Broker]:
+    """Start a broker, and end it after the block."""
+    with tempfile.TemporaryDirectory(prefix="kafka-", ignore_cleanup_errors=True) as folder:
+        broker = Broker(Path(folder))
+        broker.start()
+        try:
+            yield broker
+        finally:
+            broker.kill()
