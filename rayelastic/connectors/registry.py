@@ -55,6 +55,7 @@ from rayelastic.connectors.source import BatchReader, SourceOperator, batch_sour
 from rayelastic.connectors.text.declaration import TextSink, TextSource, read_text, text
 from rayelastic.connectors.text.reader import text_source
 from rayelastic.errors import ErrorCode, SinkError, SourceError, StateError
+from rayelastic.graph.words import with_known_arguments
 
 if TYPE_CHECKING:
     from rayelastic import _native
@@ -83,6 +84,8 @@ __all__ = [  # what users call as `rel.csv(...)`
     "sequence",
     "text",
 ]
+
+globals().update({name: with_known_arguments(globals()[name]) for name in __all__})
 
 T = TypeVar("T")
 

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from rayelastic.errors import ErrorCode, GraphError
 from rayelastic.fluent.declarations import Declarations, is_free, mark_automatic
 from rayelastic.graph.spec.location import caller_location
-from rayelastic.graph.words import ARGUMENT, missing
+from rayelastic.graph.words import check_arguments
 
 __all__ = ["declared_as", "named"]
 
@@ -39,7 +39,7 @@ def named(method: F) -> F:
     def declaring(self: Any, *args: Any, **given: Any) -> Any:
         _check_no_name_first(method, args, given, None if endless else positions)
         if not open_ended:
-            _check_known(method, given, known)
+            check_arguments(f"{method.__qualname__}()", given, known)
         if "name" in given:
             return method(self, *args, **given)
         topology: Declarations = getattr(self, "topology", self)
@@ -84,13 +84,6 @@ def _check_no_name_first(
         hint=f"Write .{method.__name__}({', '.join(arguments)})",
         code=ErrorCode.POSITIONAL_NAME,
     )
-
-
-def _check_known(method: Callable[..., Any], given: dict[str, Any], known: Sequence[str]) -> None:
-    """Raise TypeError with the word for an argument that the method doesn't have."""
-    unknown = next((word for word in given if word not in known), None)
-    if unknown is not None:
-        raise TypeError(missing(f"{method.__qualname__}()", unknown, known, ARGUMENT, "argument "))
 
 
 def _numbered(base: str) -> Iterator[str]:

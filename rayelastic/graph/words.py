@@ -6,10 +6,27 @@ The tables are in docs/reference too: `python -m rayelastic.graph.words` writes 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any, TypeVar
 
-__all__ = ["ARGUMENT", "COLUMN", "CONFIG", "MODULE", "RESULT", "STREAM", "TOPOLOGY", "missing", "pages"]
+__all__ = [
+    "ARGUMENT",
+    "COLUMN",
+    "CONFIG",
+    "MODULE",
+    "RESULT",
+    "STREAM",
+    "TOPOLOGY",
+    "check_arguments",
+    "missing",
+    "pages",
+    "with_known_arguments",
+]
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 _AGGREGATE = ".key_by(field).aggregate(out=rel.{0})"
 _KEYED_STATE = ".key_by(field).map(fn, state=State), where fn(t, s) sets fields of s"
@@ -268,7 +285,8 @@ MODULE: dict[str, str] = {
     **dict.fromkeys(("collect_list", "array_agg"), ".key_by(field).window(count=n).collect()"),
     **dict.fromkeys(("Config", "Settings"), "rel.JobConfig(...)"),
     **dict.fromkeys(("lit", "when", "expr", "udf"), "a function: .with_columns(column=lambda t: t.field * 2)"),
-    **dict.fromkeys(("KafkaSource", "KafkaSink"), _POLLED),
+    "KafkaSource": "rel.kafka(brokers, topic)",
+    "KafkaSink": "rel.call(object), with a producer",
     "window": "stream.event_time(field).key_by(field).window(seconds=60)",
     "key_by": "stream.key_by(field)",
 }
@@ -323,6 +341,9 @@ ARGUMENT: dict[str, str] = {
     ),
     **dict.fromkeys(("output_type", "result_type", "returns", "return_dtype", "meta"), "schema={field: type}"),
     **dict.fromkeys(("step_id", "uid"), "name='...'"),
+    **dict.fromkeys(("bootstrap_servers", "servers", "broker_address"), "the first of rel.kafka(brokers, topic)"),
+    **dict.fromkeys(("group_id", "consumer_group", "group"), "nothing: checkpoints have the offsets of rel.kafka"),
+    **dict.fromkeys(("sep", "separator"), "delimiter=','"),
 }
 
 
@@ -352,6 +373,28 @@ def missing(owner: str, word: str, known: Iterable[str], words: Mapping[str, str
     return f"{problem}. It has {', '.join(public)}"
 
 
+def check_arguments(owner: str, given: Iterable[str], known: Sequence[str]) -> None:
+    """Raise TypeError with the word for an argument that a function doesn't have.
+
+    >>> check_arguments("rel.csv()", ["delimiter"], ["paths", "delimiter"])
+    """
+    unknown = next((word for word in given if word not in known), None)
+    if unknown is not None:
+        raise TypeError(missing(owner, unknown, known, ARGUMENT, "argument "))
+
+
+def with_known_arguments(function: F) -> F:
+    """Let a function of `rel` name the argument that an unknown one stands for."""
+    known = list(inspect.signature(function).parameters)
+
+    @functools.wraps(function)
+    def called(*args: Any, **given: Any) -> Any:
+        check_arguments(f"rel.{function.__name__}()", given, known)
+        return function(*args, **given)
+
+    return called  # type: ignore[return-value]
+
+
 def pages() -> dict[str, str]:
     """Write the pages of the guide, by file.
 
@@ -364,7 +407,7 @@ def pages() -> dict[str, str]:
         "What a result has": RESULT,
         "Settings of a JobConfig": CONFIG,
         "Expressions of `rel.col`": COLUMN,
-        "Arguments of `map`, `filter` and others": ARGUMENT,
+        "Arguments of methods, sources and sinks": ARGUMENT,
     }
     return {
         "words_of_streams.md": _page("methods of a stream", {"Methods of a stream": STREAM}),
