@@ -316,4 +316,30 @@ TEST(options_of_no_sense_and_a_second_operator_are_errors) {
   CHECK_THROWS(link_out("out", numbers(), link), std::logic_error);
 }
 
+TEST(operators_may_come_after_heartbeats) {
+  for (const bool late_sender : {true, false}) {
+    const Sockets sockets;
+    LinkOptions chosen = options("pe-1");
+    chosen.heartbeat = std::chrono::milliseconds(1);
+    const auto sender = Link::over(sockets.a, chosen), receiver = Link::over(sockets.b, chosen);
+    const auto& late = late_sender ? sender : receiver;
+    while (late->counters().frames_sent == 0) std::this_thread::yield();
+    const std::shared_ptr<Operator> out = link_out("out", numbers(), sender), in = link_in("in", numbers(), receiver);
+    std::thread producer([&] {
+      Context context(numbers()->record_size());
+      const std::int64_t value = 7;
+      if (context.give(out, &value, 1) == 0) (void)context.end(out);
+    });
+    Context context(numbers()->record_size());
+    std::vector<std::int64_t> values;
+    context.on_run = [&](const std::byte* records, std::size_t n) {
+      for (std::size_t i = 0; i < n; ++i) std::memcpy(&values.emplace_back(), records + i * numbers()->record_size(), 8);
+      return true;
+    };
+    CHECK_EQ(context.run_source(in), 0);
+    producer.join();
+    CHECK(values == std::vector<std::int64_t>{7});
+  }
+}
+
 REL_TEST_MAIN
