@@ -330,8 +330,15 @@ class Reason:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Return the reason that `as_dict` wrote."""
-        return cls(Code[values["code"].upper()], {name: value for name, value in values.items() if name != "code"})
+        """Return the reason that `as_dict` wrote.
+
+        Raises:
+            ValueError: Only another version has the code.
+        """
+        code = values["code"].upper()
+        if code not in Code.__members__:
+            raise ValueError(f"another version of rayelastic wrote it: {code.lower()} isn't a reason of this one")
+        return cls(Code[code], {name: value for name, value in values.items() if name != "code"})
 
 
 def sentence(reasons: Iterable[Reason]) -> str:

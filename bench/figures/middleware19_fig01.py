@@ -39,7 +39,7 @@ def figure(small: bool) -> Figure:
     claim = Claim(
         "C000-1",
         "the best is never at 100 % dynamic; the optimum moves; multi-level lands near it",
-        f"best at {min(optima)} to {max(optima)} %; elastic at least {near:.0%} of the best",
+        f"best at {min(optima)} to {max(optima)} %; elastic at least {near:.1%} of the best",
         100 not in optima and len(set(optima)) > 1 and near >= LEAST,
     )
 

@@ -107,7 +107,8 @@ def test_checkpoints_are_served_once_there_are_some() -> None:
             job.pause(LOOK)
         served = {labels.partition("{")[0]: value for labels, value in scraped(job).items()}
         assert served["rayelastic_job_checkpoints_total"] >= 1
-        assert {name for name in METRICS if name.startswith("rayelastic_job_checkpoint_")} <= served.keys()
+        of_hosts = "rayelastic_job_checkpoint_second_copy_age_seconds"  # where a job can lose a host
+        assert {name for name in METRICS if name.startswith("rayelastic_job_checkpoint_")} - {of_hosts} <= served.keys()
         assert served["rayelastic_job_checkpoint_age_seconds"] >= 0
         assert served["rayelastic_job_checkpoint_bytes"] > 0
     finally:

@@ -269,3 +269,8 @@ def test_a_reverted_trial_is_told_with_what_follows() -> None:
     assert sentence([reverted, Code.SETTLED(setting=one)]) == (
         "Reverted: 2 threads were 99 % slower than 1 thread (82/s against 15.2k/s). Staying with 1 thread."
     )
+
+
+def test_a_reason_of_another_version_says_so() -> None:
+    with pytest.raises(ValueError, match="another version of rayelastic wrote it: far_from_costs"):
+        Reason.from_dict({"code": "far_from_costs", "share": 0.5})
