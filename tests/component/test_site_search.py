@@ -40,7 +40,7 @@ def test_a_page_that_is_second_or_not_found_is_a_mistake(tmp_path: Path, found: 
     found["kafka"] = []
     assert list(site_search.astray(site(tmp_path, found))) == [
         "search 'limit threads': how_to/limit_resources is number 2; first is changelog",
-        "search 'kafka': connectors is not found; first is nothing",
+        "search 'kafka': how_to/read_from_kafka is not found; first is nothing",
     ]
 
 
