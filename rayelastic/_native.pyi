@@ -826,10 +826,6 @@ class KafkaConsumer:
         """The next offset of each partition after so many records."""
 
     @property
-    def lag(self) -> int:
-        """Messages that wait in the topic."""
-
-    @property
     def dropped(self) -> int:
         """Messages that didn't decode."""
 

@@ -37,7 +37,7 @@ class Number(NamedTuple):
 
 
 def burning(enough: threading.Event, apart: threading.Event, folder: Path, *sources: object) -> Job:
-    """Two operators that take their time under the token until they are told not to; objects have no replicas."""
+    """Run two classes that hold the GIL while they compute, until `enough` is set; they have no replicas."""
 
     def burn(t: Number) -> Number:
         if not enough.is_set():

@@ -87,8 +87,6 @@ void bind_kafka(nb::module_& module) {
           "position", [](KafkaObject& self, std::int64_t emitted) { return self.consumer->position(emitted); }, nb::arg("emitted"),
           nb::call_guard<nb::gil_scoped_release>(), "The next offset of each partition after so many records.")
       .def_prop_ro(
-          "lag", [](const KafkaObject& self) { return self.consumer->lag(); }, "Messages that wait in the topic.")
-      .def_prop_ro(
           "dropped", [](const KafkaObject& self) { return self.consumer->dropped(); }, "Messages that didn't decode.")
       .def_prop_ro(
           "first_dropped",

@@ -62,7 +62,7 @@ void KafkaConsumer::assign(const std::vector<KafkaRange>& ranges) {
       if (number >= partitions_.size()) partitions_.resize(number + 1);
       if (partitions_[number].assigned) continue;
       const bool done = range.end >= 0 && range.start >= range.end;
-      partitions_[number] = {.assigned = true, .done = done, .held = range.start, .next = range.start, .end = range.end};
+      partitions_[number] = {.assigned = true, .done = done, .held = range.start, .end = range.end};
       if (done) continue;
       new_.push_back(range.partition);
       ++open_;
@@ -131,19 +131,6 @@ std::vector<std::pair<std::int32_t, std::int64_t>> KafkaConsumer::position(std::
   return positions;
 }
 
-std::int64_t KafkaConsumer::lag() const {
-  const Lock lock(mutex_);
-  std::int64_t lag = 0;
-  for (std::size_t number = 0; number < partitions_.size(); ++number) {
-    const Partition& partition = partitions_[number];
-    if (!partition.assigned || partition.done) continue;
-    std::int64_t low = 0, high = 0;
-    const int error = library_.get_watermark_offsets(client_, topic_.topic.c_str(), static_cast<std::int32_t>(number), &low, &high);
-    if (error == kafka::kNoError) lag += std::max<std::int64_t>(0, high - partition.next);
-  }
-  return lag;
-}
-
 std::int64_t KafkaConsumer::dropped() const {
   const Lock lock(mutex_);
   return dropped_;
@@ -191,7 +178,6 @@ std::int64_t KafkaConsumer::limit(std::int32_t number) const {
 bool KafkaConsumer::read(std::int32_t number, std::int64_t first, std::int64_t records, std::int64_t next) {
   const Lock lock(mutex_);
   Partition& partition = partitions_[static_cast<std::size_t>(number)];
-  partition.next = next;
   Segment* const last = segments_.empty() ? nullptr : &segments_.back();
   if (last != nullptr && last->partition == number && last->first + last->records == first && last->next == first) {
     last->records += records;

@@ -48,7 +48,6 @@ Library loaded(const std::string& path) {
   find(file, "rd_kafka_error_string", library.error_string);
   find(file, "rd_kafka_error_destroy", library.error_destroy);
   find(file, "rd_kafka_pause_partitions", library.pause_partitions);
-  find(file, "rd_kafka_get_watermark_offsets", library.get_watermark_offsets);
   find(file, "rd_kafka_err2str", library.err2str);
   find(file, "rd_kafka_err2name", library.err2name);
   return library;

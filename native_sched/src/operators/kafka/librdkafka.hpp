@@ -61,7 +61,6 @@ struct Library {
   const char* (*error_string)(const Error*);
   void (*error_destroy)(Error*);
   int (*pause_partitions)(Client*, Partitions*);
-  int (*get_watermark_offsets)(Client*, const char* topic, std::int32_t partition, std::int64_t* low, std::int64_t* high);
   const char* (*err2str)(int);
   const char* (*err2name)(int);
 };

@@ -81,8 +81,6 @@ class KafkaConsumer {
   [[nodiscard]] std::optional<KafkaEvent> next_event(std::chrono::milliseconds wait);
   [[nodiscard]] bool is_over() const;  // interrupted, failed, or all was read
   [[nodiscard]] std::vector<std::pair<std::int32_t, std::int64_t>> position(std::int64_t emitted);
-  // Messages that are in the topic and weren't read yet, as far as the last fetches tell.
-  [[nodiscard]] std::int64_t lag() const;
   [[nodiscard]] std::int64_t dropped() const;  // messages that didn't decode
   [[nodiscard]] std::vector<KafkaEvent> first_dropped() const;
 
@@ -111,7 +109,6 @@ class KafkaConsumer {
     bool assigned = false;
     bool done = false;
     std::int64_t held = 0;  // where it continues after the records of the last position
-    std::int64_t next = 0;  // after all that was read
     std::int64_t end = -1;
   };
   struct Segment {
