@@ -85,6 +85,28 @@ def test_compiled_equals_python_or_refuses_64_bits(compiled: Any, function: Any)
     equal()
 
 
+class Span(NamedTuple):
+    n: int
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda t: -dt.timedelta(microseconds=t.n),
+        lambda t: abs(dt.timedelta(microseconds=t.n)),
+        lambda t: dt.timedelta(microseconds=t.n) * 1,
+        lambda t: dt.timedelta(microseconds=t.n) + dt.timedelta(0),
+        lambda t: dt.timedelta(microseconds=t.n) > HOUR,
+    ],
+    ids=["negative", "absolute", "product", "sum", "compared"],
+)
+@pytest.mark.parametrize("n", [2**63 - 1, -(2**63) + 1])
+def test_the_longest_spans_of_64_bits_are_compiled(compiled: Any, function: Any, n: int) -> None:
+    runner = compiled(function, Span)
+    wanted, ours = python_result(runner.code, [(n,)]), runner([(n,)])
+    assert (ours.failed, repr(ours.items)) == (None, repr(wanted.items))
+
+
 def _is_big(value: Any) -> bool:
     return isinstance(value, dt.timedelta) and abs(value) >= dt.timedelta(days=106_751_991)
 

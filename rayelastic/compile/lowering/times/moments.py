@@ -75,11 +75,11 @@ def _microseconds(value: Any) -> Any:
     factor = {"s": 1_000_000, "ms": 1_000, "us": 1, "D": _DAY}.get(value.unit)
     if factor is None:
         raise TypingError(packed(what=f"a part of a {value}"))
-    most = min(2**63 // factor, 2**63 - 1)
+    most = (2**63 - 1) // factor
 
     def scaled(value: Any) -> Any:
         number = units(value)
-        refuse_if(number >= most or number < -most)
+        refuse_if(number > most or number < -most)
         return number * factor
 
     return scaled
