@@ -231,7 +231,10 @@ class ArrowFeeder:
     A bounded queue of Arrow batches, read by Operator.arrow_source. Any number of threads may push.
     """
 
-    def __init__(self, schema: Schema, capacity_bytes: int = 33554432) -> None: ...
+    def __init__(self, schema: Schema, capacity_bytes: int = 33554432, unread: Sequence[str] = []) -> None:
+        """
+        Batches need no columns for the fields in `unread`, which are zero, empty or null in all records.
+        """
 
     def push(self, batch: object) -> bool:
         """

@@ -80,11 +80,13 @@ class BatchReader(ABC):
     Attributes:
         start: The number of the first row to read; `seek` sets it before the reading begins.
         left_out: Counts rows that aren't of the schema.
+        unread: Fields that nobody reads, whose columns its batches needn't have.
     """
 
     def __init__(self, body: Any) -> None:
         self.body = body
         self.start = 0
+        self.unread: frozenset[str] = frozenset()
         self.left_out = LeftOut()
 
     @abstractmethod
@@ -113,6 +115,7 @@ class BatchReader(ABC):
 def batch_source(spec: OperatorSpec, schema: _native.Schema, reader: BatchReader) -> SourceOperator:
     """Make a source that is fed with the batches of a reader."""
     native, feeder = native_feeder(spec, schema)
+    reader.unread = frozenset(spec.unread)
     problem, paths = Problem(), tuple(getattr(spec.body, "paths", ()))
     files = identities(paths)
 
@@ -136,8 +139,8 @@ def batch_source(spec: OperatorSpec, schema: _native.Schema, reader: BatchReader
 
 
 def native_feeder(spec: OperatorSpec, schema: _native.Schema) -> tuple[_native.Operator, _native.ArrowFeeder]:
-    """Make an operator that emits Arrow batches, and the queue that feeds it."""
-    feeder = _native.ArrowFeeder(schema, FEEDER_BYTES)
+    """Make an operator that emits Arrow batches, and the queue that feeds it; nobody reads the fields in `unread`."""
+    feeder = _native.ArrowFeeder(schema, FEEDER_BYTES, list(spec.unread))
     return _native.Operator.arrow_source(spec.name, schema, feeder), feeder
 
 

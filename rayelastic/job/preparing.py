@@ -9,6 +9,7 @@ from rayelastic.errors import ConfigError, ErrorCode, GraphError
 from rayelastic.fluent.topology import Topology as GraphTopology
 from rayelastic.graph.operators.columns import read_no_further
 from rayelastic.graph.records.shown import shown
+from rayelastic.graph.spec.unread import mark_unread
 from rayelastic.plan.config import JobConfig, Regions
 from rayelastic.plan.fusion import plan_topology
 from rayelastic.plan.settings.checkpoint import Checkpoint
@@ -76,7 +77,9 @@ def prepare(
         check_restorable(saved, manifest, topology.operators)
     return JobSpec(
         name=name or topology.name,
-        operators={name: _for_pe(operator) for name, operator in read_no_further(topology.operators).items()},
+        operators={
+            name: _for_pe(operator) for name, operator in mark_unread(read_no_further(topology.operators)).items()
+        },
         plan=plan_topology(topology, config),
         config=config,
         restore=saved,

@@ -11,6 +11,7 @@ from rayelastic.graph.operators.joins.build_first import Waiting, sources_that_w
 from rayelastic.graph.operators.joins.by_key import RIGHT
 from rayelastic.graph.spec.operator_spec import OperatorSpec
 from rayelastic.graph.spec.order import Graph, memory_of
+from rayelastic.graph.spec.unread import mark_unread
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.plan_text import WIDTH, counted, kind_text
 from rayelastic.plan.regions import Region, RegionKind
@@ -71,7 +72,7 @@ def explain(graph: Graph, plan: ExecPlan) -> str:
     specs = graph.operators
     parts = counted(len(specs), "operator"), counted(len(plan.regions), "region")
     lines = [f"topology '{graph.name}': {' in '.join(parts)} in {counted(len(plan.pes), 'PE')}"]
-    waiting = sources_that_wait(specs)
+    waiting, marked = sources_that_wait(specs), mark_unread(specs)
     infos = describe(specs)
     columns = [(name, info.kind, info.lane) for name, info in infos.items()]
     names, kinds, lanes = (min(28, max((len(c[i]) for c in columns), default=0)) for i in range(3))
@@ -87,13 +88,13 @@ def explain(graph: Graph, plan: ExecPlan) -> str:
                 lines += [head.rstrip(), *_wrapped(" " * 8 + info.reason, 8)]
             else:
                 lines += _wrapped(head + info.reason, len(head))
-        lines += _notes(graph, region, waiting)
+        lines += _notes(marked, region, waiting)
     return "\n".join(lines) + "\n"
 
 
-def _notes(graph: Graph, region: Region, waiting: Sequence[Waiting]) -> list[str]:
-    specs = [graph.operators[name] for name in region.operators]
-    python = [spec.name for spec in specs if spec.lane.needs_python and not spec.remembers]
+def _notes(specs: Mapping[str, OperatorSpec], region: Region, waiting: Sequence[Waiting]) -> list[str]:
+    own = [specs[name] for name in region.operators]
+    python = [spec.name for spec in own if spec.lane.needs_python and not spec.remembers]
     notes: list[str] = []
     notes += dict.fromkeys(f"keeps one replica: {why}" for why in region.fixed.values() if _is_news(why))
     if python and region.why_fixed() is None:
@@ -101,7 +102,9 @@ def _notes(graph: Graph, region: Region, waiting: Sequence[Waiting]) -> list[str
     for name in region.operators:
         waits = [one for one in waiting if one.join == name]
         side = ("right" if waits[0].port == RIGHT else "left") if waits else ""
-        notes += [f"{name} {note}" for note in graph.operators[name].body.notes(side, [one.source for one in waits])]
+        if unread := specs[name].unread:
+            notes.append(f"{name} doesn't decode {', '.join(unread)}: nobody reads them")
+        notes += [f"{name} {note}" for note in specs[name].body.notes(side, [one.source for one in waits])]
     return [line for note in notes for line in _wrapped(f"    note: {note}", 10)]
 
 

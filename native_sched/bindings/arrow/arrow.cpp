@@ -1,5 +1,6 @@
 // rayelastic._native.ArrowFeeder: the way of Arrow batches from Python into a running PE.
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <iterator>
@@ -32,10 +33,13 @@ void bind_arrow(nb::module_& module) {
                            "A bounded queue of Arrow batches, read by Operator.arrow_source. Any number of threads may push.")
       .def(
           "__init__",
-          [](FeederObject* self, const SchemaObject& schema, std::size_t capacity_bytes) {
-            new (self) FeederObject{std::make_shared<ArrowFeeder>(schema.schema, capacity_bytes)};
+          [](FeederObject* self, const SchemaObject& schema, std::size_t capacity_bytes, const std::vector<std::string>& unread) {
+            std::vector<bool> marks;
+            for (const Field& field : schema.schema->fields()) marks.push_back(std::ranges::find(unread, field.name) != unread.end());
+            new (self) FeederObject{std::make_shared<ArrowFeeder>(schema.schema, capacity_bytes, std::move(marks))};
           },
-          nb::arg("schema"), nb::arg("capacity_bytes") = std::size_t{32} << 20)
+          nb::arg("schema"), nb::arg("capacity_bytes") = std::size_t{32} << 20, nb::arg("unread") = std::vector<std::string>(),
+          "Batches need no columns for the fields in `unread`, which are zero, empty or null in all records.")
       .def("push", push, nb::arg("batch"),
            "Queues a pyarrow.RecordBatch, or anything with __arrow_c_array__, and waits while the queue is full (back-pressure).\n"
            "False: the feeder was stopped, and the batch is dropped. ValueError, naming the field: the batch doesn't fit the schema.")

@@ -5,15 +5,15 @@
 
 namespace rayelastic {
 
-ArrowFeeder::ArrowFeeder(std::shared_ptr<const Schema> schema, std::size_t capacity_bytes)
-    : schema_(std::move(schema)), capacity_bytes_(capacity_bytes) {}
+ArrowFeeder::ArrowFeeder(std::shared_ptr<const Schema> schema, std::size_t capacity_bytes, std::vector<bool> unread)
+    : schema_(std::move(schema)), capacity_bytes_(capacity_bytes), unread_(std::move(unread)) {}
 
 bool ArrowFeeder::push(ArrowArray* array, ArrowSchema* arrow) {
   const auto release_schema = [](ArrowSchema* schema) {
     if (schema->release != nullptr) schema->release(schema);
   };
   const std::unique_ptr<ArrowSchema, decltype(release_schema)> owned(arrow, release_schema);
-  auto batch = std::make_unique<ArrowBatch>(schema_, array, *arrow);  // declared before the lock: dropped after it
+  auto batch = std::make_unique<ArrowBatch>(schema_, array, *arrow, unread_);  // declared before the lock: dropped after it
   if (batch->rows() == 0) return true;
   Lock lock(mutex_);
   const auto closed = [this]() REL_HELD(mutex_) { return interrupted_ || finished_ || failure_.has_value(); };

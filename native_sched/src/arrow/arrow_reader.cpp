@@ -227,7 +227,8 @@ void release_owned(void* owner) { delete static_cast<Owned*>(owner); }
 
 }  // namespace
 
-ArrowBatch::ArrowBatch(std::shared_ptr<const Schema> schema, ArrowArray* given, const ArrowSchema& arrow) : schema_(std::move(schema)) {
+ArrowBatch::ArrowBatch(std::shared_ptr<const Schema> schema, ArrowArray* given, const ArrowSchema& arrow, const std::vector<bool>& unread)
+    : schema_(std::move(schema)) {
   if (given->release == nullptr) throw ArrowError("the batch was released already");
   auto owned = std::make_unique<Owned>(given);
   const ArrowArray* const array = &owned->array;
@@ -244,6 +245,11 @@ ArrowBatch::ArrowBatch(std::shared_ptr<const Schema> schema, ArrowArray* given, 
   std::size_t end = 0;  // of the fields so far
   for (std::size_t i = 0; i < schema_->fields().size(); ++i) {
     const Field& field = schema_->fields()[i];
+    if (i < unread.size() && unread[i]) {
+      padded_ = true;
+      end = field.offset + size_of(field.type);
+      continue;
+    }
     const std::int64_t index = column_named(arrow, field.name, i);
     padded_ = padded_ || field.offset != end;
     end = field.offset + size_of(field.type);

@@ -14,7 +14,9 @@ from rayelastic.compile.reading.kept_fields import kept_fields
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.concurrency import Concurrency
 from rayelastic.graph.spec.operator_spec import PICKLED, CompiledFunction, Lane, OperatorSpec, StateKind, fields_form
+from rayelastic.graph.spec.ports import OUT
 from rayelastic.graph.spec.requests import FunctionKind
+from rayelastic.graph.spec.unread import fields_read
 
 __all__ = ["Flags", "MachineCode", "OperatorCode", "View"]
 
@@ -119,6 +121,15 @@ class OperatorCode(CompiledFunction):
     def user_function(self) -> OperatorCode:
         """Itself."""
         return self
+
+    def reads(self, spec: OperatorSpec, port: int) -> frozenset[str] | None:  # noqa: ARG002
+        """Return the fields that the function reads, if its code shows them."""
+        by_tuple = self.view is View.TUPLES and self.lane is not Lane.VECTORISED and self.concurrent is None
+        return fields_read(self.function, self.input_schema) if by_tuple else None
+
+    def passes(self, spec: OperatorSpec) -> tuple[str, ...]:  # noqa: ARG002
+        """Return its output port if it is a filter."""
+        return (OUT,) if self.kind is FunctionKind.FILTER else ()
 
     @property
     def passes_objects(self) -> bool:

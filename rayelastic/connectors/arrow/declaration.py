@@ -32,6 +32,7 @@ class ArrowSource(Source[T]):
     kind: ClassVar[str] = "an Arrow table"
     unit: ClassVar[str] = "rows"
     seeks: ClassVar[bool] = True
+    omits_unread: ClassVar[bool] = True
 
     table: Any = field(repr=False)
     schema: Schema

@@ -14,7 +14,7 @@ from rayelastic.errors import ErrorCode, SchemaError, SourceError
 from rayelastic.graph.records.record_classes import field_names, values_by_name
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.records.shown import shown
-from rayelastic.graph.spec.operator_spec import Lane
+from rayelastic.graph.spec.operator_spec import Lane, OperatorSpec
 
 __all__ = ["CountSink", "ListSink", "RowsSource", "list", "rows"]
 
@@ -199,6 +199,10 @@ class CountSink(Sink):
 
     lane: Lane = Lane.BUILT_IN
     reason: str = "native counter"
+
+    def reads(self, spec: OperatorSpec, port: int) -> tuple[()]:  # noqa: ARG002
+        """Return no field."""
+        return ()
 
 
 def list() -> ListSink:  # noqa: A001  (the public name is rel.list)

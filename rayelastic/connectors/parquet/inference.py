@@ -38,6 +38,7 @@ class ParquetSource(FileSource[Any]):
 
     kind: ClassVar[str] = "Parquet files"
     seeks: ClassVar[bool] = True
+    omits_unread: ClassVar[bool] = True
 
     paths: tuple[str, ...]
     schema: Schema

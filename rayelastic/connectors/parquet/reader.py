@@ -5,7 +5,7 @@ Errors of a file are SourceErrors with its name and the row.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +16,6 @@ from rayelastic.errors import ErrorCode, SourceError, SourceLostError
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from rayelastic.connectors.parquet.inference import ParquetSource
 
 __all__ = ["ParquetReader"]
 
@@ -36,7 +34,13 @@ class ParquetReader(BatchReader):
             here = start and min(start, _rows_in(path))
             start -= here
             yield number
-            yield from _read_twice(path, body, body.constants_of(number), here)
+            yield from _read_twice(path, self._columns, body.constants_of(number), here)
+
+    @property
+    def _columns(self) -> dict[str, pa.Field]:
+        """The columns that somebody reads, with the fields that they become."""
+        fields = zip(self.body.columns, self.body.schema.to_arrow(), strict=True)
+        return {column: field for column, field in fields if field.name not in self.unread}
 
     def reachable(self, position: int) -> int:
         """Return the position, or the number of rows by the footers of the files."""
@@ -57,13 +61,13 @@ def _rows_in(path: str) -> int:
 
 
 def _read_twice(
-    path: str, body: ParquetSource, constants: dict[str, str | None], start: int
+    path: str, columns: Mapping[str, pa.Field], constants: Mapping[str, str | None], start: int
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a file. After a failure it tries once more; two failures show bad content."""
     rows, said = start, ""
     while True:
         try:
-            for batch in _file_batches(path, body, constants, rows):
+            for batch in _file_batches(path, columns, constants, rows):
                 rows += batch.num_rows
                 yield batch
         except SourceLostError as error:
@@ -85,11 +89,11 @@ def _answers(path: str) -> bool:
 
 
 def _file_batches(
-    path: str, body: ParquetSource, constants: dict[str, str | None], start: int
+    path: str, columns: Mapping[str, pa.Field], constants: Mapping[str, str | None], start: int
 ) -> Iterator[pa.RecordBatch]:
     from pyarrow.parquet import ParquetFile
 
-    wanted = [name for name in body.columns if name not in constants]
+    wanted = [name for name in columns if name not in constants]
     rows = 0
     with _reading(path, lambda: rows), _unchanged(path), readable(path) as opened, ParquetFile(opened) as file:
         sizes = [file.metadata.row_group(number).num_rows for number in range(file.num_row_groups)]
@@ -101,7 +105,7 @@ def _file_batches(
             new = batch.slice(start - rows) if start > rows else batch
             rows += batch.num_rows
             if new.num_rows:
-                yield _of_schema(new, body, constants)
+                yield _of_fields(new, columns, constants)
 
 
 @contextmanager
@@ -125,15 +129,16 @@ def _reading(path: str, rows: Callable[[], int]) -> AbstractContextManager[None]
     return reading(path, lambda: f"behind row {rows():,}", "Check the file, and what schema= says of its columns")
 
 
-def _of_schema(batch: pa.RecordBatch, body: ParquetSource, constants: dict[str, str | None]) -> pa.RecordBatch:
+def _of_fields(
+    batch: pa.RecordBatch, columns: Mapping[str, pa.Field], constants: Mapping[str, str | None]
+) -> pa.RecordBatch:
     import pyarrow as pa
 
-    target = body.schema.to_arrow()
-    columns: list[Any] = []
-    for column, field in zip(body.columns, target, strict=True):
+    made: list[Any] = []
+    for column, field in columns.items():
         if column in constants:
             values = pa.array([constants[column]] * batch.num_rows, pa.string())
         else:
             values = batch.column(column)
-        columns.append(cast_column(values, field.type))
-    return pa.RecordBatch.from_arrays(columns, schema=target)
+        made.append(cast_column(values, field.type))
+    return pa.RecordBatch.from_arrays(made, schema=pa.schema(columns.values()))

@@ -146,6 +146,11 @@ def aggregates_form(aggregates: tuple[tuple[str, AggregateSpec], ...], own: Comp
     return f"aggregates {', '.join(f'{one.function.value}({one.field or str()})' for _, one in aggregates)}"
 
 
+def fields_of(aggregates: tuple[tuple[str, AggregateSpec], ...]) -> frozenset[str]:
+    """Return the fields that aggregates read."""
+    return frozenset(field for _, one in aggregates for field in (one.field, one.weight) if field is not None)
+
+
 def aggregated(aggregates: tuple[tuple[str, AggregateSpec], ...], own: CompiledAggregate | None) -> str:
     """Return the computed aggregates as text."""
     return ", ".join(f"{name}={spec}" for name, spec in aggregates) if own is None else own.reason

@@ -7,7 +7,7 @@ Knows no threads, PEs or native code.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ from rayelastic.graph.operators.aggregates import (
     aggregated,
     aggregates_form,
     check_updates,
+    fields_of,
 )
 from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.forms import decimal_form
@@ -105,6 +106,10 @@ class Aggregation(OperatorBody):
     def keeps_keys(self, keys: tuple[str, ...]) -> bool:  # noqa: ARG002
         """Return False for the first of two steps, which is to run on any tuples of any key."""
         return not self.partial
+
+    def reads(self, spec: OperatorSpec, port: int) -> Collection[str] | None:  # noqa: ARG002
+        """Return the aggregated fields; None for a user's own aggregate."""
+        return None if self.own is not None else fields_of(self.aggregates)
 
     def kept_form(self, spec: OperatorSpec) -> str:
         """Describe its state."""

@@ -69,6 +69,14 @@ class EventTime(OperatorBody):
         """Whether the clock ends its waiting for an idle source."""
         return self.idle_after > 0
 
+    def reads(self, spec: OperatorSpec, port: int) -> tuple[str]:  # noqa: ARG002
+        """Return the field of the event time."""
+        return (self.time.field,)
+
+    def passes(self, spec: OperatorSpec) -> tuple[str, ...]:
+        """Return all its output ports."""
+        return tuple(port.name for port in spec.outputs)
+
     def kept_form(self, spec: OperatorSpec) -> str:  # noqa: ARG002
         """Describe its state."""
         return f"the latest {self.time.field} in {self.time.unit}{' of each split' if self.splits else ''}"
@@ -86,6 +94,14 @@ class Union(OperatorBody):
     operator_kind = "union"
     has_splits = True
     reason = "each input has a watermark of its own"
+
+    def reads(self, spec: OperatorSpec, port: int) -> tuple[()]:  # noqa: ARG002
+        """Return no field."""
+        return ()
+
+    def passes(self, spec: OperatorSpec) -> tuple[str]:  # noqa: ARG002
+        """Return its output port."""
+        return (OUT,)
 
 
 def event_time(

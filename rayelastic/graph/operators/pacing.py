@@ -46,6 +46,14 @@ class Throttle(OperatorBody):
         """Forward announced splits."""
         return True
 
+    def reads(self, spec: OperatorSpec, port: int) -> tuple[()]:  # noqa: ARG002
+        """Return no field."""
+        return ()
+
+    def passes(self, spec: OperatorSpec) -> tuple[str]:  # noqa: ARG002
+        """Return its output port."""
+        return (OUT,)
+
 
 @dataclass(frozen=True, slots=True)
 class Delay(OperatorBody):

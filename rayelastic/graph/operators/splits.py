@@ -5,7 +5,7 @@ The description is what the layers below receive. Knows no threads, PEs or nativ
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,6 +64,14 @@ class Split(OperatorBody):
     def keeps_splits(self, spec: OperatorSpec) -> bool:
         """Forward announced splits, unless it distributes round-robin."""
         return spec.state_kind is StateKind.STATELESS and not spec.loop_edges
+
+    def reads(self, spec: OperatorSpec, port: int) -> Collection[str] | None:
+        """Return the fields that decide."""
+        return self.keys if self.choice is None else self.choice.reads(spec, port)
+
+    def passes(self, spec: OperatorSpec) -> tuple[str, ...]:
+        """Return all its output ports."""
+        return tuple(port.name for port in spec.outputs)
 
     def kept_form(self, spec: OperatorSpec) -> str:
         """Describe its state."""

@@ -6,14 +6,21 @@ One native operator assigns tuples to windows and decides when a window is emitt
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
 from typing import Any
 
 from rayelastic.errors import ErrorCode, GraphError
-from rayelastic.graph.operators.aggregates import AggregateFunction, AggregateSpec, TopK, aggregated, aggregates_form
+from rayelastic.graph.operators.aggregates import (
+    AggregateFunction,
+    AggregateSpec,
+    TopK,
+    aggregated,
+    aggregates_form,
+    fields_of,
+)
 from rayelastic.graph.operators.aggregation import aggregated_schema, expanded
 from rayelastic.graph.operators.aligned import Aligned, ticks_of
 from rayelastic.graph.operators.window_function import WindowFunction
@@ -189,6 +196,16 @@ class Windowing(OperatorBody):
     def runs_user_code(self) -> bool:
         """Whether the aggregate or the assigner is the user's own."""
         return self.own is not None or self.assigner is not None or self.function is not None
+
+    def reads(self, spec: OperatorSpec, port: int) -> Collection[str] | None:  # noqa: ARG002
+        """Return the aggregated fields and the event time; None where a user's function runs."""
+        if self.runs_user_code or self.window.gap is not None:
+            return None
+        return fields_of(self.aggregates).union(() if self.window.time is None else (self.window.time.field,))
+
+    def passes(self, spec: OperatorSpec) -> tuple[str, ...]:
+        """Return the port of late tuples, if it has one."""
+        return tuple(port.name for port in spec.outputs if port.name == LATE)
 
     def kept_form(self, spec: OperatorSpec) -> str:
         """Describe its state."""

@@ -5,12 +5,12 @@ Knows no threads, PEs or native code.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import chain
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from rayelastic.errors import ErrorCode, StateError
 from rayelastic.graph.records.schema import Schema
@@ -131,6 +131,14 @@ class OperatorBody:
         """Whether replicas may take turns at its input, if it is stateless: it emits at once what a tuple makes."""
         return False
 
+    def reads(self, spec: OperatorSpec, port: int) -> Collection[str] | None:  # noqa: ARG002
+        """Return the fields of an input port, beside its keys, that what it emits or keeps depends on; None: all."""
+        return None
+
+    def passes(self, spec: OperatorSpec) -> Sequence[str]:  # noqa: ARG002
+        """Return the output ports at which it emits tuples of its input as they are."""
+        return ()
+
     # --- what the plan asks ---
 
     def state_kind(self, keys: tuple[str, ...]) -> StateKind:
@@ -234,6 +242,7 @@ class SourceDescription(OperatorBody):
     __slots__ = ()
     operator_kind = "source"
     ends_time = True
+    omits_unread: ClassVar[bool] = False  # whether it leaves fields without values that nobody reads
 
     if TYPE_CHECKING:
 
@@ -288,6 +297,7 @@ class OperatorSpec:
         ttl: The time without a tuple after which a key is dropped; None: never.
         remembers: What it changes outside its state, as the user writes it; then it has one replica.
         automatic: Whether its name is that of its function or method, because the program sets none.
+        unread: Fields without values in its first input, or in a source's output, since nobody reads them.
     """
 
     name: str
@@ -300,6 +310,7 @@ class OperatorSpec:
     ttl: TimeToLive | None = None
     remembers: tuple[str, ...] = ()
     automatic: bool = False
+    unread: tuple[str, ...] = ()
 
     @property
     def input_schema(self) -> Schema | None:

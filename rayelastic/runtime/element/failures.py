@@ -16,6 +16,7 @@ from rayelastic.compile.lanes.python_lane import TUPLE_ATTRIBUTE
 from rayelastic.errors import ErrorCode, JobFailedError, RayelasticError, SinkError, SinkTakenError, code_of, is_outage
 from rayelastic.graph.spec.location import is_users
 from rayelastic.graph.spec.operator_spec import Lane
+from rayelastic.graph.spec.unread import UNREAD
 from rayelastic.runtime.values.failure import Cause, Failure
 
 if TYPE_CHECKING:
@@ -39,7 +40,9 @@ def explain_failure(native: _native.OperatorFailure, operators: Mapping[str, Ope
         return Failure(native.message, name, lost_link=TOO_LARGE not in native.message, code=ErrorCode.LINK_FAILED)
     shown = None
     if record is not None:
-        shown = repr(spec.inputs[native.port].schema.tuple_type(*record))
+        schema, missing = spec.inputs[native.port].schema, spec.unread if native.port == 0 else ()
+        values = [UNREAD if name in missing else value for name, value in zip(schema.names, record, strict=True)]
+        shown = repr(schema.tuple_type(*values))
     if exception is not None:
         shown = getattr(exception, TUPLE_ATTRIBUTE, shown)
         reason = "".join(traceback.format_exception_only(exception)).strip()

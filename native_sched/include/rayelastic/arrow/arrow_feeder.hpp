@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "rayelastic/arrow/arrow_reader.hpp"
 #include "rayelastic/mutex.hpp"
@@ -25,7 +26,8 @@ struct Fed {
 
 class ArrowFeeder {
  public:
-  ArrowFeeder(std::shared_ptr<const Schema> schema, std::size_t capacity_bytes);
+  // unread: by field, whether nobody reads it; see ArrowBatch.
+  ArrowFeeder(std::shared_ptr<const Schema> schema, std::size_t capacity_bytes, std::vector<bool> unread = {});
 
   // Takes array and schema over and queues the batch; waits while the queue holds capacity_bytes (a larger batch goes into an empty
   // queue). False: the feeder was interrupted, finished or has failed, and the batch is dropped. Throws ArrowError for a batch that doesn't fit.
@@ -48,6 +50,7 @@ class ArrowFeeder {
  private:
   std::shared_ptr<const Schema> schema_;
   std::size_t capacity_bytes_;
+  const std::vector<bool> unread_;
   mutable Mutex mutex_;
   std::condition_variable room_;
   std::condition_variable work_;

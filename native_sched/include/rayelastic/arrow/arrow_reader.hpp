@@ -24,8 +24,9 @@ class ArrowBatch {
  public:
   // Takes the array over (array->release becomes null, also when this throws); `arrow` is only read. Columns are matched by name, further
   // ones are ignored. Formats have to be the fields', except that every text layout will do and that a timestamp's zone isn't compared.
+  // Fields that are marked as unread are zero, empty or null, and need no column.
   // Throws ArrowError: a missing or other column, a null in a field that isn't nullable, types that a record can't hold, broken offsets.
-  ArrowBatch(std::shared_ptr<const Schema> schema, ArrowArray* array, const ArrowSchema& arrow);
+  ArrowBatch(std::shared_ptr<const Schema> schema, ArrowArray* array, const ArrowSchema& arrow, const std::vector<bool>& unread = {});
 
   // Writes rows [first, first + count) as records, every byte of them. The caller keeps within rows().
   void read(std::size_t first, std::size_t count, std::byte* records) const noexcept;
