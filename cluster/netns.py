@@ -55,13 +55,25 @@ class Nodes:
         cpus: CPUs that each offers.
         dashboard: whether the head has one, at `dashboard`: `ray job submit` needs it.
         head_cpus: CPUs that node 0 offers, if others: 0 keeps PEs away from it.
+        pinned: whether node i runs on the CPU i of this machine alone, as a host of its own would: its processes
+            can't use what others leave. Where there are fewer CPUs than nodes, some share one.
 
     Raises:
         RuntimeError: a node didn't start; the text is what it wrote.
     """
 
-    def __init__(self, count: int = 2, *, cpus: int = 2, head_cpus: int | None = None, dashboard: bool = False) -> None:
+    def __init__(
+        self,
+        count: int = 2,
+        *,
+        cpus: int = 2,
+        head_cpus: int | None = None,
+        dashboard: bool = False,
+        pinned: bool = False,
+    ) -> None:
         self._count = count
+        usable = sorted(os.sched_getaffinity(0))
+        self._pins = [str(usable[number % len(usable)]) for number in range(count)] if pinned else []
         self._cpus = [cpus if head_cpus is None else head_cpus, *[cpus] * (count - 1)]
         self._with_dashboard = dashboard
         self._holders: list[subprocess.Popen[bytes]] = []
@@ -223,7 +235,9 @@ class Nodes:
         return int(Path(f"/proc/{holder}/task/{holder}/children").read_text().split()[0])
 
     def _inside(self, number: int, command: Sequence[str]) -> list[str]:
-        return ["nsenter", "-t", str(self._pid(number)), "--net", "--mount", "--pid", "--uts", "--wdns=.", *command]
+        pin = ["taskset", "--cpu-list", self._pins[number]] if self._pins else []
+        entered = ["nsenter", "-t", str(self._pid(number)), "--net", "--mount", "--pid", "--uts", "--wdns=."]
+        return [*pin, *entered, *command]
 
     def _environment(self, more: Mapping[str, str] | None) -> dict[str, str]:
         given = {

@@ -162,6 +162,14 @@ class Code(Enum):
     GIL_FULL = "one GIL isn't enough: start a process for {operators:list}"
     BACK_TOGETHER = "move {operators:list} back to the process upstream"
     GIL_FULL_STAYS = "one GIL isn't enough for {operators:list} and others, but they stay in one process"
+    HOST_FULL = "the CPUs of {nodes:list} aren't enough: {operators:list} go to another host"
+    HOST_FULL_STAYS = "the CPUs of one host aren't enough, but {operators:list} stay in their process"
+    HOST_HAS_ROOM = "CPUs of {nodes:list} are idle, and threads of a process can use them: another host wouldn't help"
+    ONE_HOST = "the CPUs of {node} are all in use, and there is no other host"
+    HOSTS_FULL = "the CPUs of one host aren't enough, and no other host has any left"
+    ONE_THREAD = "one operator needs a whole thread, so another host wouldn't help"
+    LINKS_TOO_MUCH = "no other division of the operators over hosts frees more CPU than its links use"
+    TRIED_IN_VAIN = "{operators:list} on another host didn't help before"
     GAINED = "throughput changed by {gain:+%}"
     REPLICAS_KEPT = "kept"
     REPLICAS_REVERTED = "reverted: less gain than expected; not tried again until the load changes"
@@ -181,7 +189,6 @@ class Code(Enum):
 
     # --- why operators stay in one process, or a region keeps one replica ---
 
-    NO_PYTHON = "no operator needs Python, so no GIL is shared"
     PLACED_BY_CONFIG = "JobConfig(pes=...) fixes which operators run where"
     REMEMBERS = "'{operator}' remembers {names:code} outside its state"
     CANT_SEEK = "after a move, {sources:list} would emit rows again, as no position can be restored"

@@ -124,7 +124,7 @@ def test_a_job_whose_operators_can_not_go_apart_says_what_they_lack(
         (rel.generate(lambda n: n, 10, schema=Number), "python", 1, True, None),
         (rel.sequence(10), "python", 1, True, None),
         (rel.callable(lambda: iter([Number(1)]), Number), "python", 1, True, Code.CANT_SEEK(sources=["numbers"])),
-        (rel.sequence(10), "compiled", 1, True, Code.NO_PYTHON()),  # threads do
+        (rel.sequence(10), "compiled", 1, True, None),  # to another host
         (rel.sequence(10), "python", 1, False, Code.NO_CHECKPOINTS()),
         (rel.sequence(10), "python", 2, True, Code.PLACED_BY_CONFIG()),  # somebody has said where to cut
     ],

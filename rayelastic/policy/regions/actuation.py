@@ -16,6 +16,8 @@ from rayelastic.reasons import Reason
 
 __all__ = ["Actuation"]
 
+LINK_SECONDS = 80e-9  # of CPU at each end of a link between hosts for a tuple whose size is unknown
+
 
 @dataclass(frozen=True, slots=True)
 class Actuation:
@@ -32,6 +34,7 @@ class Actuation:
         together: why operators without replicas stay in their PEs; None: they may move.
         going_on: seconds from a restart until sources emit new tuples, beside the measured cost of restarts.
         in_steps: {region: its aggregate that could be declared in two steps, and no key would be too hot for it}.
+        links: {operator: s of CPU at each end of a link between hosts for a tuple that it emits}.
 
     >>> live = Actuation.of_running_jobs(["r1"], processes=4)
     >>> live.moves, live.shares, live.processes
@@ -47,6 +50,7 @@ class Actuation:
     together: Reason | None = None
     going_on: float = 0.0
     in_steps: Mapping[str, str] = field(default_factory=dict)
+    links: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
     def of_running_jobs(
@@ -59,6 +63,7 @@ class Actuation:
         together: Reason | None = None,
         going_on: float = 0.0,
         in_steps: Mapping[str, str] | None = None,
+        links: Mapping[str, float] | None = None,
     ) -> Self:
         """Return the changes that a live job supports: replicas stay where they start, each in an element of its own.
 
@@ -70,6 +75,7 @@ class Actuation:
             together: why it may not; None: it may.
             going_on: seconds from such a restart until sources emit new tuples.
             in_steps: {region: its aggregate that could be in two steps}; None: there is none.
+            links: {operator: s of CPU at each end of a link for a tuple that it emits}; None: nothing is known.
         """
         return cls(
             frozenset(elastic),
@@ -81,7 +87,12 @@ class Actuation:
             together=together,
             going_on=going_on,
             in_steps=in_steps or {},
+            links=links or {},
         )
+
+    def link_seconds(self, operator: str) -> float:
+        """Return the s of CPU at each end of a link between hosts for a tuple that an operator emits."""
+        return self.links.get(operator, LINK_SECONDS)
 
     def bounds_of(self, region: str, most: int) -> tuple[int, int]:
         """Return the fewest and the most replicas of a region, where nobody has said so from 1 to `most`."""

@@ -1,7 +1,10 @@
 """Where new replicas run: native ones inside the PE first, GIL-bound ones as processes of their own.
 
 A PE runs any number of native replicas on its threads, so it is filled before another one starts on
-another node. A process has one GIL, so a second GIL-bound replica in it would only wait for the first. A node is filled
+another node. A process has one GIL, so a second GIL-bound replica in it would only wait for the first. In running jobs
+each replica has a PE of its own. A native one stays on its host while CPUs are idle there. The limit is then the one
+thread of an operator, and another process has another thread. Once its process uses all CPUs, only another host counts.
+Threads of a process may use several CPUs for a replica; a new one goes where at least one is free. A node is filled
 up to the utilisation that replicas are sized for, which leaves capacity for bursts. Only when all nodes have reached
 it, one is filled further, up to the share of its CPUs that may be used. Pure: the free CPUs follow from the measured
 rates that the plan is made for.
@@ -109,11 +112,11 @@ class Hosting:
         return None
 
     def _started(self, free: FreeNodes, near: str, demand: Demand, *, native: bool) -> str | None:
-        home = self.node_of(near)
+        home, least = self.node_of(near), _least(demand)
         node: str | None = None
         if home in self._nodes:
-            node = home if free.fits(home, demand) else free.freest(demand, self._nodes[home].zone)
-        node = node or free.freest(demand)
+            node = home if free.fits(home, least) else free.freest(least, self._nodes[home].zone)
+        node = node or free.freest(least)
         if node is None:
             return None
         if native and node in self._native:
@@ -131,7 +134,7 @@ class Hosting:
     def _with_room(self, free: FreeNodes, present: Sequence[str], demand: Demand) -> str | None:
         for pe in dict.fromkeys(present):
             node = self.node_of(pe)
-            if node in self._nodes and free.fits(node, demand):
+            if node in self._nodes and free.fits(node, _least(demand)):
                 self._take(node, demand)
                 return pe
         return None
@@ -148,6 +151,11 @@ class Hosting:
             self._names += 1
         self._names += 1
         return f"pe{self._names - 1}"
+
+
+def _least(demand: Demand) -> Demand:
+    """Return what a node has to have free: one thread runs a replica, though several would use more CPUs."""
+    return Demand(min(demand.cpus, 1.0))
 
 
 def load_of(plan: ExecPlan, cpu_each: Mapping[str, float]) -> dict[str, float]:

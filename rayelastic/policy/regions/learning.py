@@ -117,10 +117,12 @@ class _Region:
     busy: list[float]  # CPUs of each operator
     waits: list[float]  # threads that sleep in each operator, mean
     replicas: list[float]  # useful share of each replica's busiest thread
-    threads: list[float]  # CPUs of each replica, all its threads
+    threads: list[list[float]]  # of each pipeline, CPUs of each replica, all its threads
+    passes: list[float]  # tuples/s that each operator takes
     taken: float = 0.0
     given: float = 0.0
     overhead: float = 0.0  # CPUs of a pipeline outside operators, mean
+    counted: float = 0.0  # CPUs of a thread for each pipeline replica
     count: int = 0
     hot_key: str = ""  # as it was seen last: whoever counts it makes the mean
     hot_share: float = 0.0
@@ -135,7 +137,6 @@ class _Region:
         busy = [cpu * cost for p, cpu in zip(pipelines, cpus, strict=True) for cost in p.costs]
         outside = sum(cpu * p.overhead for p, cpu in zip(pipelines, cpus, strict=True)) / len(pipelines)
         waits = [sum(p.waiting) * share for p in pipelines for share in (p.waits or [0.0] * len(p.operators))]
-        of_replicas = list(zip(*(p.cpu for p in pipelines), strict=True))
         useful = list(zip(*(p.useful for p in pipelines), strict=True))
         self.taken += share * (observed.throughput - self.taken)
         self.given += share * (pipelines[-1].emitted - self.given)
@@ -143,7 +144,13 @@ class _Region:
         self.busy = [old + share * (new - old) for old, new in zip(self.busy, busy, strict=True)]
         self.waits = [old + share * (new - old) for old, new in zip(self.waits, waits, strict=True)]
         self.replicas = [old + share * (max(new) - old) for old, new in zip(self.replicas, useful, strict=True)]
-        self.threads = [old + share * (sum(new) - old) for old, new in zip(self.threads, of_replicas, strict=True)]
+        self.counted += share * (sum(cpus) - self.counted)
+        self.threads = [
+            [old + share * (new - old) for old, new in zip(before, p.used, strict=True)]
+            for before, p in zip(self.threads, pipelines, strict=True)
+        ]
+        taken = [taken for p in pipelines for taken in p.taken]
+        self.passes = [old + share * (new - old) for old, new in zip(self.passes, taken, strict=True)]
 
 
 class Known:
@@ -160,6 +167,7 @@ class Known:
         self._made: dict[str, SteadyAverage] = {}
         self._passed: dict[str, SteadyAverage] = {}
         self._blocked: dict[str, ExponentialAverage] = {}
+        self._wanted: dict[str, ExponentialAverage] = {}
         self.load_changed = False
 
     @property
@@ -217,6 +225,7 @@ class Known:
         self._made.clear()
         self._passed.clear()
         self._blocked.clear()
+        self._wanted.clear()
         for offered in self._offered.values():
             if offered.guessed:  # a source runs faster or slower beside other threads
                 offered.average.restart()
@@ -235,6 +244,8 @@ class Known:
                 self._learn_region(observed, planned, limits=name in full and name not in leads_to_full)
         if self.load_changed:
             self._passed.clear()
+        for pe, cpus in seen.wanted.items():
+            self._wanted[pe] = self._wanted.get(pe, ExponentialAverage(self._t.weight)).add(cpus)
         for observed in seen.regions:
             passed = self._passed.setdefault(observed.region, SteadyAverage(self._t))
             passed.add(observed.pipelines[-1].taken[-1])
@@ -245,7 +256,16 @@ class Known:
 
     def replica_cpus(self) -> dict[str, tuple[float, ...]]:
         """Return the CPUs that each replica of each region was seen to use."""
-        return {name: tuple(region.threads) for name, region in self._regions.items()}
+        return {name: tuple(map(sum, zip(*of.threads, strict=True))) for name, of in self._regions.items()}
+
+    def pe_cpus(self) -> dict[str, float]:
+        """Return the CPUs that each PE was seen to use, and those that its threads waited for as others used them."""
+        found: dict[str, float] = {}
+        for region in self._regions.values():
+            for pipeline, threads in zip(region.planned.pipelines, region.threads, strict=True):
+                for pe, cpus in zip(pipeline.pes, threads, strict=True):
+                    found[pe] = found.get(pe, 0.0) + cpus
+        return {pe: max(cpus, self._wanted[pe].value) if pe in self._wanted else cpus for pe, cpus in found.items()}
 
     def replica_use(self) -> dict[str, tuple[float, ...]]:
         """Return the useful share of the time of each replica of each region."""
@@ -276,7 +296,9 @@ class Known:
         if region is None or region.planned != planned:
             idle = [0.0] * planned.replicas
             none = [0.0] * len(planned.region.operators)
-            region = _Region(planned, SteadyAverage(self._t), ExponentialAverage(weight), none, none, idle, idle)
+            threads = [idle for _ in planned.pipelines]
+            limit = ExponentialAverage(weight)
+            region = _Region(planned, SteadyAverage(self._t), limit, none, none, idle, threads, none)
             region.work.add(work)
             self._regions[name] = region
         region.add(observed, weight)
@@ -303,6 +325,8 @@ class Known:
             hot,
             key=known.hot_key if known.hot_share >= NAMED * hot else "",
             waits=tuple(sleeping / known.taken for sleeping in known.waits),
+            spread=max(1.0, sum(map(sum, known.threads)) / known.counted) if known.counted > 0 else 1.0,
+            passes=tuple(taken / known.taken for taken in known.passes),
         )
         if not known.limit.count or known.planned.region.token_bound:
             return model

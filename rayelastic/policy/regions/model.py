@@ -41,6 +41,9 @@ class RegionModel:
         key: that key, as text, if it has much of what can't be divided; empty: not known.
         efficiency: what it carried as a bottleneck, relative to what its useful time says; below 1, its threads wait.
         waits: of each operator, s that its thread sleeps inside it, for an answer from outside; empty: none.
+        spread: `times` are those of one thread. All threads of a process use so many times more CPU in a pipeline; 1
+            where no two are in it at once.
+        passes: tuples that each operator takes for one of the region; empty: one each.
 
     >>> model = RegionModel(Region("r1", RegionKind.DATA_PARALLEL, ("a", "b")), (3e-6, 1e-6), overhead=1e-6)
     >>> round(model.capacity(((), 1))), round(model.capacity((("b",), 2)))
@@ -62,6 +65,13 @@ class RegionModel:
     efficiency: float = 1.0
     waits: tuple[float, ...] = ()
     key: str = ""
+    spread: float = 1.0
+    passes: tuple[float, ...] = ()
+
+    @property
+    def cpu_times(self) -> tuple[float, ...]:
+        """CPU time of each operator, s, of whatever threads."""
+        return tuple(self.spread * time for time in self.times)
 
     @property
     def useful(self) -> tuple[float, ...]:
@@ -78,7 +88,7 @@ class RegionModel:
 
     def cpu(self, shape: Shape) -> float:
         """Return the CPU time of all pipelines together, s."""
-        return sum(self.times) + self.overhead * (len(shape[0]) + 1)
+        return self.spread * (sum(self.times) + self.overhead * (len(shape[0]) + 1))
 
     def longest(self, cuts: Sequence[str]) -> float:
         """Return the time of the slowest pipeline, s."""

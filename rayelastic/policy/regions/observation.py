@@ -6,7 +6,7 @@ Must not know who measured it, or what a policy makes of it. An observation carr
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self
 
 from rayelastic.plan.exec_plan import ExecPlan
@@ -55,6 +55,7 @@ class PipelineObservation:
         waiting: of each replica, the share of the period in which its thread slept inside operators that ask for
             something outside the job; empty: never.
         waits: of each operator, the share of that time that passed in it; empty likewise.
+        cpus: of each replica, the CPUs that all threads of its process used in it; empty: as many as `cpu` says.
 
     >>> seen = PipelineObservation(("parse", "count"), (0.9, 0.7), (0.5, 0.2), (1e5, 1e5), 1e5)
     >>> seen.utilisation, round(seen.overhead, 2)
@@ -68,6 +69,12 @@ class PipelineObservation:
     emitted: float = 0.0
     waiting: tuple[float, ...] = ()
     waits: tuple[float, ...] = ()
+    cpus: tuple[float, ...] = ()
+
+    @property
+    def used(self) -> tuple[float, ...]:
+        """Of each replica, the CPUs that it used, of all its threads."""
+        return self.cpus or self.cpu
 
     @property
     def utilisation(self) -> float:
@@ -127,6 +134,7 @@ class PlanObservation:
         cost: of the last change, seconds of throughput that it took away; None: not measured.
         waits_for_cpus: share of their time inside operators in which an element's threads had no CPU, 0..1; of the
             element with the largest share. Other processes, such as starting ones, use the CPUs of its host.
+        wanted: {PE: CPUs that its threads used, and those that they waited for}; empty: those that pipelines used.
         latencies: number of latency marks that reached sinks in the period, by their latency. Number i counts those of
             less than 2^i microseconds, and at least half of that; empty: none is known.
         bounds: {region: the fewest and the most replicas} of this time of the day; None: they never change.
@@ -146,6 +154,7 @@ class PlanObservation:
     adapted: bool = True
     cost: float | None = None
     waits_for_cpus: float = 0.0
+    wanted: Mapping[str, float] = field(default_factory=dict)
     latencies: tuple[int, ...] = ()
     bounds: Mapping[str, tuple[int, int]] | None = None
 
@@ -199,6 +208,7 @@ def _pipeline(told: Mapping[str, Any]) -> PipelineObservation:
         told["emitted"],
         tuple(told["waiting"]),
         tuple(told["waits"]),
+        tuple(told.get("cpus", ())),
     )
 
 
@@ -264,7 +274,7 @@ def _numbers(regions: Sequence[RegionObservation]) -> list[float]:
     for r in regions:
         numbers += (r.throughput, r.offered or 0.0, r.blocked, r.fill)
         for p in r.pipelines:
-            numbers += (*p.cpu, *p.costs, *p.taken, *p.waiting, *p.waits, p.emitted)
+            numbers += (*p.cpu, *p.costs, *p.taken, *p.waiting, *p.waits, *p.cpus, p.emitted)
     return numbers
 
 
@@ -272,9 +282,9 @@ def _averaged(seen: RegionObservation, numbers: Any) -> RegionObservation:
     throughput, offered, blocked, fill = (next(numbers) for _ in range(4))
     pipelines = []
     for p in seen.pipelines:
-        parts = (p.cpu, p.costs, p.taken, p.waiting, p.waits)
-        cpu, costs, taken, waiting, waits = (tuple(next(numbers) for _ in part) for part in parts)
-        pipelines.append(PipelineObservation(p.operators, cpu, costs, taken, next(numbers), waiting, waits))
+        parts = (p.cpu, p.costs, p.taken, p.waiting, p.waits, p.cpus)
+        cpu, costs, taken, waiting, waits, cpus = (tuple(next(numbers) for _ in part) for part in parts)
+        pipelines.append(PipelineObservation(p.operators, cpu, costs, taken, next(numbers), waiting, waits, cpus))
     offered = None if seen.offered is None else offered
     made = tuple(pipelines)
     return RegionObservation(seen.region, throughput, made, offered, blocked, fill, seen.hot_key, seen.hot_share)

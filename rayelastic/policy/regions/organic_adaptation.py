@@ -24,10 +24,11 @@ from rayelastic.policy.regions.hosting import load_of, rehosted
 from rayelastic.policy.regions.learning import Known
 from rayelastic.policy.regions.model import Shape, shape_of
 from rayelastic.policy.regions.observation import PlanObservation
-from rayelastic.policy.regions.parting import PARTINGS, Parting, joined, parted, why_together
+from rayelastic.policy.regions.parting import PARTINGS, Parting, joined, parted
 from rayelastic.policy.regions.proposal import next_node, propose
 from rayelastic.policy.regions.sharing.shares import MOST_SHARINGS, REJECTED, Sharing, shared_out, sharing_of
 from rayelastic.policy.regions.sizing import Sizing
+from rayelastic.policy.regions.spreading import spread, why_together
 from rayelastic.policy.regions.thresholds import OrganicThresholds
 from rayelastic.policy.regions.tried.costs import SHARE, Costs
 from rayelastic.policy.regions.tried.earlier import Earlier
@@ -160,7 +161,9 @@ class OrganicAdaptation:
         if self._can.moves:
             relieve = [node for node in sizing.full_nodes if node not in self._in_vain] if sizing.held_back else []
             crowded = sizing.crowded()
-        parting = parted(sizing, seen.nodes) if not (wanted or relieve or crowded) else None
+        parting = None
+        if not (wanted or relieve or crowded):
+            parting = parted(sizing, seen.nodes) or spread(sizing, seen.nodes)
         sharing = shared_out(sizing, wanted, stable=self._stable >= self._t.stable_periods)
         self._grow = self._grow + 1 if wanted or relieve or crowded or parting or sharing else 0
         known = self._earlier.reasons(wanted, parting.operators if parting is not None else ())
@@ -175,7 +178,7 @@ class OrganicAdaptation:
         self._calm_need = {name: max(rate, self._calm_need.get(name, 0.0)) for name, rate in sizing.need.items()}
         calm = replace(sizing, need=self._calm_need)  # down to the most that was needed meanwhile, no further
         less = {} if self._grow or sizing.held_back else calm.smaller()
-        joining = joined(calm) if not (self._grow or less) else None
+        joining = joined(calm, seen.nodes) if not (self._grow or less) else None
         self._shrink = self._shrink + 1 if less or joining else 0
         if self._shrink and self._shrink >= self._reversals.wait(tuple(less) or (PARTINGS,)):
             if joining is not None:
@@ -251,18 +254,17 @@ class OrganicAdaptation:
     def _part(self, seen: PlanObservation, sizing: Sizing, parting: Parting, *, grows: bool) -> AdaptationDecision:
         """Asks for operators in other processes, if that pays for the pause of all."""
         self._grow = self._shrink = 0
-        cost, names = self._costs.of([PARTINGS]), list(parting.operators)
+        cost = self._costs.of([PARTINGS])
         gain = parting.gain if grows else 1.0 - len(parting.plan.pes) / len(seen.plan.pes)
         known = self._earlier.reasons({}, parting.operators) if grows else []
-        moves = (Code.GIL_FULL if grows else Code.BACK_TOGETHER)(operators=names)
         worth = (Code.GAIN if grows else Code.SAVES_PROCESSES)(gain=gain, cost=cost)
-        why = *known, _offered(sizing), moves, worth
+        why = *known, _offered(sizing), parting.why, worth
         if gain * self._t.payback < cost:
             return self._hold(seen, *why, Code.NOT_WORTH_IT())
         self._notes((PARTINGS,), grows=grows)
         self._trial = Trial(seen.plan, parting.actions, {}, self._carried(sizing), gain, grows, parting=parting)
         self._started(parting.plan)
-        return _change_to(parting, why, "a process for each GIL that is needed")
+        return _change_to(parting, why, parting.rule)
 
     def _notes(self, regions: tuple[str, ...], *, grows: bool) -> None:
         if grows:
@@ -384,14 +386,13 @@ class OrganicAdaptation:
             return [*what, Code.NEEDS_MORE(region=busiest, use=use.get(busiest, 0.0)), *sizing.named]
         if less:
             return [*what, Code.LESS_WOULD_DO(regions=list(less))]
-        if together := why_together(sizing, seen.nodes):
-            return [*what, *together]
+        together = why_together(sizing, seen.nodes)
         stuck = [p.region.name for p in sizing.short(stable=self._stable > self._t.stable_periods)]
         if stuck:
-            return [*what, Code.CANT_GROW(regions=stuck), *sizing.hot]
+            return [*what, Code.CANT_GROW(regions=stuck), *sizing.hot, *together]
         starving = [seen.starving] if sizing.held_back and seen.waits_for_cpus > self._t.others else []
         most = [Code.BUSIEST(region=busiest, use=use[busiest])] if use else []
-        return [*what, *most, *starving]
+        return [*what, *most, *together, *starving]
 
 
 def _change_to(wanted: Sharing | Parting, why: tuple[Reason, ...], rule: str) -> AdaptationDecision:

@@ -107,7 +107,7 @@ class Sizing:
             max(0.0, busy - cpus),
             replica_cpus,
             known.replica_use(),
-            _full_nodes(plan, replica_cpus, nodes, thresholds.grow_above),
+            _full_nodes(plan, known.pe_cpus(), nodes, thresholds.grow_above),
             rejected,
             thresholds,
             can,
@@ -269,14 +269,11 @@ def _hot_key(region: str, model: RegionModel) -> Reason:
     return Code.HOT_KEY(key=model.key, share=model.hot, region=region)
 
 
-def _full_nodes(
-    plan: ExecPlan, replica_cpus: Mapping[str, tuple[float, ...]], nodes: Sequence[Node], above: float
-) -> dict[str, float]:
+def _full_nodes(plan: ExecPlan, pe_cpus: Mapping[str, float], nodes: Sequence[Node], above: float) -> dict[str, float]:
     used: dict[str, float] = {}
-    for name, cpus in replica_cpus.items():
-        for pe, cpu in zip(plan.region(name).pipelines[0].pes, cpus, strict=True):
-            node = plan.nodes.get(pe, "")
-            used[node] = used.get(node, 0.0) + cpu
+    for pe, cpus in pe_cpus.items():
+        node = plan.nodes.get(pe, "")
+        used[node] = used.get(node, 0.0) + cpus
     return {node.name: node.cpus for node in nodes if used.get(node.name, 0.0) > above * node.cpus}
 
 

@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 
 __all__ = ["aggregates_for_two_steps", "region_level", "why_together"]
 
+LINK_TUPLE = 20e-9  # s of CPU at each end of a link for a tuple of any size
+LINK_BYTE, SECURE_BYTE = 0.3e-9, 0.6e-9  # and for each byte: the more expensive end (docs/decisions/encryption.md)
 PAPER_SAMPLES = 3  # periods in one observation of the paper's algorithms, because a burst may follow a change
 
 
@@ -75,11 +77,9 @@ def region_level(
     """
     config, elasticity = job.config, job.config.elasticity
     paper = config.regions is Regions.PAPER
-    together = Code.NO_PYTHON() if paper else why_together(job, saves=saves)
-    apart = together is None
-    if config.regions in (None, Regions.FIXED, Regions.MANUAL) or (
-        together == Code.NO_PYTHON() and not cluster.elastic
-    ):
+    together = None if paper else why_together(job, saves=saves)
+    apart = together is None and not paper
+    if config.regions in (None, Regions.FIXED, Regions.MANUAL) or (paper and not cluster.elastic):
         return None
 
     replicas = bounds_of_regions(job.plan, config.replicas)
@@ -97,6 +97,7 @@ def region_level(
         together=together,
         going_on=max(map(restart_seconds, sources_of(job)), default=0.0) if apart else 0.0,
         in_steps=aggregates_for_two_steps(job),
+        links=link_seconds(job),
     )
     ours = OrganicAdaptation(
         thresholds=thresholds,
@@ -134,15 +135,13 @@ def why_together(job: JobSpec, *, saves: bool) -> Reason | None:
     """Return why operators of a job may not move between processes automatically; None if they may.
 
     Such a move restarts the sources. So all sources have to rewind without emitting everything again. The user mustn't
-    have placed operators, and some Python code has to benefit from a second process.
+    have placed operators.
 
     Args:
         job: The job.
         saves: Whether it takes checkpoints.
     """
     config, operators = job.config, job.operators.values()
-    if not any(spec.lane.needs_python and not spec.is_source for spec in operators):
-        return Code.NO_PYTHON()
     if config.pes != 1:
         return Code.PLACED_BY_CONFIG()
     if alone := next((spec for spec in operators if spec.remembers), None):
@@ -151,6 +150,16 @@ def why_together(job: JobSpec, *, saves: bool) -> Reason | None:
     if again:
         return Code.CANT_SEEK(sources=again)
     return None if saves else Code.NO_CHECKPOINTS()
+
+
+def link_seconds(job: JobSpec) -> dict[str, float]:
+    """Estimate what links between hosts cost: {operator: s of CPU at each end for a tuple that it emits}."""
+    each = SECURE_BYTE if job.config.network.secure else LINK_BYTE
+    return {
+        spec.name: LINK_TUPLE + each * spec.output_schema.record_size
+        for spec in job.operators.values()
+        if spec.output_schema is not None
+    }
 
 
 def sources_of(job: JobSpec) -> list[OperatorSpec]:

@@ -83,6 +83,7 @@ def observe_regions(
         adapted=adapted,
         cost=cost,
         waits_for_cpus=max((_waits_for_cpus(here, sources) for here in gone.values()), default=0.0),
+        wanted={pe: _wanted(period, gone[pe], sources) for pe, period in periods.items()},
         latencies=tuple(map(sum, zip_longest(*marks, fillvalue=0))),
     )
 
@@ -121,6 +122,12 @@ def _waits_for_cpus(gone: Mapping[str, _Gone], sources: set[str]) -> float:
     others = [operator for name, operator in gone.items() if name not in sources]
     inside = sum(operator.inside for operator in others)
     return max(0.0, 1.0 - sum(operator.cpu + operator.waited for operator in others) / inside) if inside > 0 else 0.0
+
+
+def _wanted(period: PESample, gone: Mapping[str, _Gone], sources: set[str]) -> float:
+    """Return the CPUs that an element used, and those that its threads were ready for in operators and didn't get."""
+    ready = sum(one.inside - one.waited - one.cpu for name, one in gone.items() if name not in sources)
+    return period.cpu_seconds / max(period.seconds, SHORTEST) + max(0.0, ready)
 
 
 def _same_shape(before: PESample, after: PESample) -> bool:
@@ -176,4 +183,5 @@ def _pipeline(
         sum(each[-1].given for each in here),
         waiting,
         tuple(sum(of) / total for of in zip(*waited, strict=True)),
+        tuple(used),
     )

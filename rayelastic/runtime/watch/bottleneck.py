@@ -284,10 +284,11 @@ def _held(
 ) -> tuple[Reason, ...]:
     """Return what keeps a region from getting more replicas."""
     region = planned.region
-    if (why := region.why_fixed(operator)) is not None:
-        return Code.KEEPS_ONE(region=region.name), why
-    runs = Code.RUNS_AS(region=region.name, replicas=planned.replicas), *_hottest(planned, hot, REPORTED)
     last = next((one for one in reversed(adaptations) if one.pe == REGIONS), None)
+    if (why := region.why_fixed(operator)) is not None:  # but its operators may go to another process
+        decided = () if last is None else (Code.LAST_REGION_DECISION(), *last.decision.reasons)
+        return Code.KEEPS_ONE(region=region.name), why, *decided
+    runs = Code.RUNS_AS(region=region.name, replicas=planned.replicas), *_hottest(planned, hot, REPORTED)
     if last is None:
         return (*runs, Code.NOT_ELASTIC())
     return (*runs, Code.LAST_REGION_DECISION(), *last.decision.reasons)

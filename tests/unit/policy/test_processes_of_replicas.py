@@ -77,7 +77,7 @@ def test_no_plan_for_a_running_job_has_two_replicas_in_one_process(
         plan = plan.with_nodes({pe: nodes[number % len(nodes)].name for number, pe in enumerate(plan.pes)})
     sizing = sizing_of(plan, time, processes)
     fewer = replace(sizing, carried=2e5)
-    for moved in (parted(sizing, nodes), joined(fewer)):
+    for moved in (parted(sizing, nodes), joined(fewer, nodes)):
         if moved is not None:
             check(moved.plan)
     wanted = {

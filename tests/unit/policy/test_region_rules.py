@@ -69,7 +69,7 @@ def test_young_averages_are_skewed_only_if_much() -> None:
     region = Region("r0", RegionKind.DATA_PARALLEL, ("f",), ("k",))
     plan = ExecPlan("skew", (RegionPlan(region, (Pipeline(("f",), ("pe0", "pe1")),)),))
     known, skews = Known(OrganicThresholds()), []
-    pipeline = PipelineObservation(("f",), (0.54, 0.46), (1.0,), (540.0, 460.0), 1e3)
+    pipeline = PipelineObservation(("f",), (0.54, 0.46), (1.0,), (1e3,), 1e3)
     for period in range(5):
         known.learn(PlanObservation(float(period), 1.0, plan, (RegionObservation("r0", 1e3, (pipeline,)),)))
         skews.append(round(known.models()["r0"].skew, 6))

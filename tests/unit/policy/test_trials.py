@@ -112,7 +112,7 @@ def test_queues_that_sources_fill_are_no_rate_to_beat() -> None:
     before = Carried(sources=1_100.0, offered=4_400.0, passed={"r2": 570.0})  # what was taken, and what fills queues
     after = Carried(sources=1_080.0, offered=4_320.0, passed={"r2": 1_080.0})
     actions = (SplitPipeline("r2", "g"),)
-    parting = Parting(ExecPlan("two", ()), actions, ("g",), gain=0.9)
+    parting = Parting(ExecPlan("two", ()), actions, ("g",), Code.GIL_FULL(operators=["g"]), gain=0.9)
     trial = Trial(ExecPlan("two", ()), actions, {}, before, gain=0.9, grows=True, parting=parting)
     assert trial.gained(after) == 1_080 / 570 - 1
     assert trial.is_good(after, OrganicThresholds())
