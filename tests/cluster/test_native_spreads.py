@@ -27,14 +27,14 @@ pytestmark = [
 ]
 TIMEOUT = 300.0  # seconds
 KEYS = 100, 7  # of the first operator, and besides of the others: such a region keeps one replica
-ROWS = 1_400_000
+ROWS = 700_000
 
 NATIVE = """
 import json, sys
 from typing import NamedTuple
 import rayelastic as rel
 from rayelastic.reasons import Code
-FIRST, SECOND, ROWS, ROUNDS, PATIENCE = int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), 1000, 120.0
+FIRST, SECOND, ROWS, ROUNDS, PATIENCE = int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), 1000, 200.0
 class Row(NamedTuple):
     a: int
     b: int

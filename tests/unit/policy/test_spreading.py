@@ -83,7 +83,8 @@ def test_they_come_together_again_when_the_load_is_gone() -> None:
 def test_they_stay_apart_while_one_host_is_too_little() -> None:
     simulation = simulated([50 * MICRO] * 4, [1.0, 1.0], lambda time: 40e3 if time < 200 else 6e3)
     simulation.run(160)
-    assert len(simulation.trace[-1].plan.pes) == 2
+    processes = [len(step.plan.pes) for step in simulation.trace]
+    assert set(processes[processes.index(2) :]) == {2}, "not even for a trial"
     assert simulation.trace[-1].throughput >= 0.95 * 6e3
 
 
