@@ -44,7 +44,7 @@ def spread(sizing: Sizing, nodes: Sequence[Node]) -> Parting | None:
 
 
 def why_together(sizing: Sizing, nodes: Sequence[Node]) -> tuple[Reason, ...]:
-    """Return why operators stay in one process or on one host though sources are held back.
+    """Return why operators stay in one process or on one host though sources wait for them.
 
     Args:
         sizing: what is known, and the plan in force.
