@@ -1,7 +1,7 @@
 """Which fields of a source nobody reads, so that it doesn't decode them.
 
-A record keeps its layout: such a field is null, zero or empty. Operators say which fields of their input
-they need, and at which ports they emit the tuples of their input as they are; whoever says nothing needs all of them.
+A record keeps its layout: such a field is null, zero or empty. Operators say which fields of their input they need, and
+at which ports they emit the tuples of their input as they are. An operator that does not say so needs all of them.
 Knows no threads, PEs or native code.
 """
 
