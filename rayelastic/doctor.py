@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
+from rayelastic.compile.cache.code_cache import problem_of
 from rayelastic.compile.config import cache_directory
 from rayelastic.errors import JavaNotFoundError
 from rayelastic.on_ray.connect import is_within, range_of
@@ -194,13 +195,11 @@ def _cache() -> Finding:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=folder):
             pass
-        mine = folder.stat().st_uid == os.getuid() and not folder.stat().st_mode & 0o022
     except OSError as error:
         return Finding("compiler cache", False, f"{folder} is not writable: {error}", hint)
-    if not mine:
-        return Finding(
-            "compiler cache", False, f"{folder}: others may write there, so it isn't used", f"chmod go-w {folder}"
-        )
+    if problem := problem_of(folder):
+        advice = f"Remove it, make it yours alone (chmod go-w {folder}), or set XDG_CACHE_HOME"
+        return Finding("compiler cache", False, f"{folder}: {problem}, so it isn't used", advice)
     return Finding("compiler cache", True, f"{folder}, {sum(1 for _ in folder.iterdir())} functions")
 
 

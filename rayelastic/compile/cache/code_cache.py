@@ -2,7 +2,8 @@
 
 A file is written under another name and renamed, so that many processes may write and read at once. It contains all
 inputs of its code, whose hash is its name. A file that can't be read or doesn't match its checksum counts as missing. A
-folder that others can write to isn't used, because its files are executed.
+folder or a file that others can write to isn't used, because its content is executed: a checksum beside it proves
+nothing against who can write both. Links aren't followed.
 """
 
 from __future__ import annotations
@@ -10,14 +11,18 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import logging
 import os
 import stat
 import tempfile
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["CacheEntry", "CodeCache", "key_of"]
+__all__ = ["CacheEntry", "CodeCache", "key_of", "problem_of"]
+
+_log = logging.getLogger(__name__)
 
 _MAGIC = "rayelastic-code-3"
 
@@ -48,6 +53,27 @@ def key_of(inputs: bytes) -> str:
     return hashlib.sha256(inputs).hexdigest()
 
 
+def problem_of(folder: Path) -> str:
+    """Return why machine code from a folder isn't trusted; empty: it is, or there is no folder."""
+    try:
+        return _not_own(folder.lstat(), stat.S_ISDIR)
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        return str(error)
+
+
+def _not_own(status: os.stat_result, is_kind: Callable[[int], bool]) -> str:
+    """Return why a file or folder isn't this user's alone; empty: it is."""
+    if not is_kind(status.st_mode):
+        return "it is a link, or of another kind"
+    if status.st_uid != os.geteuid():
+        return f"it belongs to user {status.st_uid}"
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        return "others may write there"
+    return ""
+
+
 class CodeCache:
     """Entries by key, in memory and in a folder.
 
@@ -58,13 +84,14 @@ class CodeCache:
     def __init__(self, directory: Path | None) -> None:
         self._directory = directory
         self._entries: dict[str, CacheEntry] = {}
+        self._warned = False
 
     def get(self, key: str) -> CacheEntry | None:
         """Return the entry of a key, None if there is none."""
         if key not in self._entries and self._usable():
             assert self._directory is not None
             with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-                self._entries[key] = _decoded(_path(self._directory, key).read_bytes(), key)
+                self._entries[key] = _decoded(_read_own(_path(self._directory, key)), key)
         return self._entries.get(key)
 
     def put(self, entry: CacheEntry) -> None:
@@ -90,14 +117,29 @@ class CodeCache:
             return False
         try:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            status = self._directory.stat()
         except OSError:
             return False
-        return status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+        problem = problem_of(self._directory)
+        if problem and not self._warned:
+            self._warned = True
+            _log.warning("machine code in %s isn't used: %s (rayelastic doctor)", self._directory, problem)
+        return not problem
 
 
 def _path(directory: Path, key: str) -> Path:
     return directory / f"{key}.rel"
+
+
+def _read_own(path: Path) -> bytes:
+    """Return the content of a file that this user alone can write; raise OSError or ValueError of any other."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if problem := _not_own(status, stat.S_ISREG):
+            raise ValueError(problem)
+        if status.st_nlink > 1:
+            raise ValueError("it has a second name")
+        return file.read()
 
 
 def _encoded(entry: CacheEntry) -> bytes:

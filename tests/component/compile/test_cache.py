@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
@@ -153,6 +154,53 @@ def test_a_folder_that_others_can_write_to_is_not_used(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
     assert cache.get(key_of(b"k")) is not None  # in memory
     assert CodeCache(tmp_path).get(key_of(b"k")) is None
+
+
+ENTRY = CacheEntry("e", b"code", (), False, "input", b"k")
+
+
+def of_a_stranger(file: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can make a file of another user")
+    os.chown(file, 65534, 65534)
+
+
+def linked(file: Path) -> None:
+    file.rename(file.with_suffix(".elsewhere"))
+    file.symlink_to(file.with_suffix(".elsewhere"))
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        lambda file: file.chmod(0o666),
+        lambda file: file.chmod(0o620),
+        lambda file: file.with_suffix(".second").hardlink_to(file),
+        linked,
+        of_a_stranger,
+    ],
+    ids=["of all", "of the group", "a second name", "a link", "of a stranger"],
+)
+def test_a_file_that_others_can_write_to_is_not_used_and_is_replaced(
+    tmp_path: Path, changed: Callable[[Path], object]
+) -> None:
+    CodeCache(tmp_path).put(ENTRY)
+    (file,) = tmp_path.iterdir()
+    assert CodeCache(tmp_path).get(key_of(b"k")) == ENTRY
+    changed(file)
+    assert CodeCache(tmp_path).get(key_of(b"k")) is None
+    CodeCache(tmp_path).put(ENTRY)  # what a process does that compiled it anew
+    assert CodeCache(tmp_path).get(key_of(b"k")) == ENTRY
+
+
+def test_a_link_in_place_of_the_folder_is_not_followed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    folder, link = tmp_path / "folder", tmp_path / "link"
+    CodeCache(folder).put(ENTRY)
+    link.symlink_to(folder)
+    cache = CodeCache(link)
+    assert cache.get(key_of(b"k")) is cache.get(key_of(b"other")) is None
+    (said,) = caplog.messages
+    assert f"machine code in {link} isn't used: it is a link" in said
 
 
 def test_many_write_and_read_at_once(tmp_path: Path) -> None:
