@@ -24,6 +24,7 @@ from rayelastic.compile.config import cache_directory
 from rayelastic.errors import JavaNotFoundError
 from rayelastic.on_ray.connect import is_within, range_of
 from rayelastic.on_ray.java import find_java, wheel_home
+from rayelastic.on_ray.own_files import token_file, token_problem
 from rayelastic.on_ray.probe import TOKEN_ADVICE, find_cluster, probe
 from rayelastic.plan.plan_text import counted
 
@@ -89,6 +90,7 @@ def examine(environment: Mapping[str, str], address: str | None = None) -> Itera
         lambda: _package("ray", "ray", "pip install 'ray[default]==2.60.0'"),
         lambda: _process_start(environment),
         _spark,
+        _token,
         lambda: _cluster(environment, address),
         lambda: _ports(environment, address),
         _shared_memory,
@@ -224,6 +226,14 @@ def _spark() -> Finding:
 
 def _has_spark() -> bool:
     return importlib.util.find_spec("pyspark") is not None
+
+
+def _token() -> Finding:
+    """Check that other users of this host can't read the token of Ray."""
+    file = token_file()
+    if problem := token_problem():
+        return Finding("Ray's token", False, problem, f"chmod 700 {file.parent}; chmod 600 {file}")
+    return Finding("Ray's token", True, f"{file} is yours alone" if file.exists() else "no file has one yet")
 
 
 def _cluster(environment: Mapping[str, str], address: str | None) -> Finding:

@@ -43,7 +43,7 @@ class ClusterJobs:
 
     def opened(self, name: str) -> Job:
         """Return one of them; raise JobNotFoundError if it doesn't exist."""
-        return jobs.attach(name, address=self._address)
+        return jobs.view(name, address=self._address)
 
 
 def cluster_page(name: str | None, address: str | None, port: int, host: str = HOST) -> Page:

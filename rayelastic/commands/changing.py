@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from rayelastic import job as jobs
-from rayelastic.commands.options import JOB, address, as_programs, show
+from rayelastic.commands.options import JOB, address, as_programs, owner, show
 
 __all__ = ["cancel", "leave", "renew_secret", "rescale"]
 
@@ -15,10 +15,11 @@ __all__ = ["cancel", "leave", "renew_secret", "rescale"]
 @click.argument("region")
 @click.argument("replicas", type=int)
 @address
+@owner
 @as_programs
-def rescale(job: str, region: str, replicas: int, address: str | None, as_json_: bool) -> None:
+def rescale(job: str, region: str, replicas: int, address: str | None, owner: str | None, as_json_: bool) -> None:
     """Set the number of replicas of REGION, such as r1: `rayelastic inspect` shows the regions."""
-    plan = jobs.attach(job, address=address).rescale(region, replicas)
+    plan = jobs.attach(job, address=address, owner=owner).rescale(region, replicas)
     show(plan, plan.text().rstrip("\n"), as_json_=as_json_)
 
 
@@ -26,20 +27,22 @@ def rescale(job: str, region: str, replicas: int, address: str | None, as_json_:
 @JOB
 @click.argument("node")
 @address
+@owner
 @as_programs
-def leave(job: str, node: str, address: str | None, as_json_: bool) -> None:
+def leave(job: str, node: str, address: str | None, owner: str | None, as_json_: bool) -> None:
     """Move a job off NODE for good: `rayelastic inspect` shows the nodes."""
-    plan = jobs.attach(job, address=address).leave(node)
+    plan = jobs.attach(job, address=address, owner=owner).leave(node)
     show(plan, plan.text().rstrip("\n"), as_json_=as_json_)
 
 
 @click.command
 @JOB
 @address
+@owner
 @as_programs
-def renew_secret(job: str, address: str | None, as_json_: bool) -> None:
+def renew_secret(job: str, address: str | None, owner: str | None, as_json_: bool) -> None:
     """Restart a job from a checkpoint, with a new secret for its links."""
-    jobs.attach(job, address=address).renew_secret()
+    jobs.attach(job, address=address, owner=owner).renew_secret()
     show({"job": job, "renewed": True}, f"job {job} has a new secret", as_json_=as_json_)
 
 
@@ -47,8 +50,9 @@ def renew_secret(job: str, address: str | None, as_json_: bool) -> None:
 @JOB
 @click.option("--no-drain", is_flag=True, help="Stop at once; drop tuples on their way.")
 @address
+@owner
 @as_programs
-def cancel(job: str, no_drain: bool, address: str | None, as_json_: bool) -> None:
+def cancel(job: str, no_drain: bool, address: str | None, owner: str | None, as_json_: bool) -> None:
     """Cancel a job: its sources stop, and tuples on their way arrive. `rayelastic stop` saves it first."""
-    jobs.attach(job, address=address).cancel(drain=not no_drain)
+    jobs.attach(job, address=address, owner=owner).cancel(drain=not no_drain)
     show({"job": job, "cancelled": True}, f"job {job} is being cancelled", as_json_=as_json_)

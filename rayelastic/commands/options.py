@@ -11,7 +11,7 @@ import click
 from rayelastic.commands.plain_values import as_json
 from rayelastic.errors import ConfigError, ErrorCode
 
-__all__ = ["JOB", "address", "as_programs", "key_file", "key_of", "show"]
+__all__ = ["JOB", "address", "as_programs", "key_file", "key_of", "owner", "show"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -22,6 +22,11 @@ def address(function: F) -> F:
     """Add --address: the Ray cluster."""
     text = "The Ray cluster (default: the one that is found, or a new local one)."
     return click.option("--address", help=text)(function)
+
+
+def owner(function: F) -> F:
+    """Add --owner: whose job it is."""
+    return click.option("--owner", metavar="USER", help="Who started the job, if not you.")(function)
 
 
 def as_programs(function: F) -> F:

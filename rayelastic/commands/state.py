@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from rayelastic import job as jobs
-from rayelastic.commands.options import JOB, address, as_programs, key_file, key_of, show
+from rayelastic.commands.options import JOB, address, as_programs, key_file, key_of, owner, show
 from rayelastic.errors import ConfigError, ErrorCode
 from rayelastic.plan.settings.checkpoint import Checkpoint
 from rayelastic.runtime.checkpoint.restore import LATEST
@@ -49,10 +49,13 @@ def checkpointed(location: str | None, key: Path | None) -> Checkpoint | None:
 @click.argument("path")
 @key_file
 @address
+@owner
 @as_programs
-def snapshot(job: str, path: str, key_file: Path | None, address: str | None, as_json_: bool) -> None:
+def snapshot(
+    job: str, path: str, key_file: Path | None, address: str | None, owner: str | None, as_json_: bool
+) -> None:
     """Save a savepoint at PATH: a folder that every node sees, or a URI such as s3://bucket/folder."""
-    _save(job, jobs.attach(job, address=address).snapshot, Snapshot(path, key_of(key_file)), as_json_)
+    _save(job, jobs.attach(job, address=address, owner=owner).snapshot, Snapshot(path, key_of(key_file)), as_json_)
 
 
 @click.command
@@ -62,10 +65,11 @@ def snapshot(job: str, path: str, key_file: Path | None, address: str | None, as
 )
 @key_file
 @address
+@owner
 @as_programs
-def stop(job: str, path: str, key_file: Path | None, address: str | None, as_json_: bool) -> None:
+def stop(job: str, path: str, key_file: Path | None, address: str | None, owner: str | None, as_json_: bool) -> None:
     """Stop a job with a savepoint, from which another job starts. `rayelastic cancel` stops without one."""
-    _save(job, jobs.attach(job, address=address).begin_stop, Snapshot(path, key_of(key_file)), as_json_)
+    _save(job, jobs.attach(job, address=address, owner=owner).begin_stop, Snapshot(path, key_of(key_file)), as_json_)
 
 
 def _save(job: str, save: Callable[[Snapshot], Snapshot], where: Snapshot, as_json_: bool) -> None:
@@ -82,7 +86,7 @@ def _save(job: str, save: Callable[[Snapshot], Snapshot], where: Snapshot, as_js
 @as_programs
 def state(job: str, operator: str, key: tuple[str, ...], limit: int, address: str | None, as_json_: bool) -> None:
     """Show the state of KEY, or of some keys. A None is `null`; a text may be in double quotes."""
-    kept = jobs.attach(job, address=address).state(operator)
+    kept = jobs.view(job, address=address).state(operator)
     if key:
         wanted, nothing = kept.key_of(list(key)), object()
         value = kept.get(wanted, nothing)

@@ -39,7 +39,10 @@ PATHS = click.Path(path_type=Path)
 def jobs_(address: str | None, as_json_: bool) -> None:
     """List the jobs on a Ray cluster."""
     found = list_jobs(address=address)
-    lines = (f"{one.name:<30} {one.state.value:<10} {counted(len(one.pes), 'PE')}{_past(one)}" for one in found)
+    lines = (
+        f"{one.name:<30} {one.state.value:<10} {counted(len(one.pes), 'PE'):<8} {one.owner}{_past(one)}"
+        for one in found
+    )
     show(found, "\n".join(lines) or "no jobs", as_json_=as_json_)
 
 
@@ -56,7 +59,7 @@ def _past(status: JobStatus) -> str:
 @as_programs
 def inspect(job: str, follow: bool, every_pass: bool, address: str | None, as_json_: bool) -> None:
     """Show plan, state and counters of a job on Ray."""
-    found = jobs.attach(job, address=address)
+    found = jobs.view(job, address=address)
     status, metrics = found.status, found.metrics()
     if as_json_:
         if follow:
@@ -67,7 +70,7 @@ def inspect(job: str, follow: bool, every_pass: bool, address: str | None, as_js
         value = {"status": status, "metrics": metrics, "plan": found.plan(), "adaptations": adaptations}
         show(value, "", as_json_=True)
         return
-    print(f"job {status.name}: {status.state.value}{_past(status)}")
+    print(f"job {status.name} of {status.owner}: {status.state.value}{_past(status)}")
     for said in (status.failure and f"{status.failure.reason} [{status.failure.code}]", status.outage):
         if said:
             print(f"  {said}")
@@ -93,7 +96,7 @@ def inspect(job: str, follow: bool, every_pass: bool, address: str | None, as_js
 @as_programs
 def top(job: str, once: bool, address: str | None, as_json_: bool) -> None:
     """Show what a job on Ray does, live; --json needs --once."""
-    found = jobs.attach(job, address=address)
+    found = jobs.view(job, address=address)
     if as_json_ and not once:
         raise ConfigError("--json without --once", hint="Add --once", code=ErrorCode.MISSING_ARGUMENT)
     console = Console()

@@ -25,6 +25,7 @@ __all__ = [
     "JobExistsError",
     "JobFailedError",
     "JobNotFoundError",
+    "JobOwnerError",
     "LaneError",
     "LinkError",
     "NotShippableError",
@@ -336,6 +337,12 @@ class JobNotFoundError(RayelasticError):
     """No job of this name is on the cluster."""
 
     default_code = ErrorCode.UNKNOWN_JOB
+
+
+class JobOwnerError(RayelasticError):
+    """The job is somebody else's: to change, end or replace it, name its owner."""
+
+    default_code = ErrorCode.FOREIGN_JOB
 
 
 class PELostError(RayelasticError):

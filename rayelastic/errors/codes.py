@@ -175,6 +175,8 @@ class ErrorCode(StrEnum):
     JOB_CANCELLED = auto()
     JOB_EXISTS = auto()
     UNKNOWN_JOB = auto()
+    FOREIGN_JOB = auto()
+    CHANGED_JOB = auto()
     JOB_NOT_RUNNING = auto()
     JOB_BUSY = auto()
     PE_LOST = auto()

@@ -156,6 +156,8 @@ job-failed: A job stopped because of an error.; Read the reason, the tuple and t
 job-cancelled: A job was cancelled.; Submit it again.
 job-exists: A job of this name is running.; Attach to it, end it, or use another name.
 unknown-job: No job of this name is running.; Use a name in the message.
+foreign-job: The job belongs to another user.; Use another name; if you may, name its owner (`owner=`, `--owner`).
+changed-job: What Ray's store has of a job isn't what was submitted.; Find out who wrote it; submit the job again.
 job-not-running: A job has ended, is closed or is restoring.; Ask while it runs.
 job-busy: A job was too busy to stop or save in time.; Retry when it has less to do; add replicas.
 pe-lost: The process of a PE or coordinator is gone.; Read the log of that process. The job recovers.

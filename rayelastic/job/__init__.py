@@ -7,6 +7,6 @@ from rayelastic.job.control import Control, LocalControl
 from rayelastic.job.job import Job
 from rayelastic.job.preparing import prepare
 from rayelastic.job.result import JobResult
-from rayelastic.job.starting import attach, run, start, submit
+from rayelastic.job.starting import attach, run, start, submit, view
 
-__all__ = ["Control", "Job", "JobResult", "LocalControl", "attach", "prepare", "run", "start", "submit"]
+__all__ = ["Control", "Job", "JobResult", "LocalControl", "attach", "prepare", "run", "start", "submit", "view"]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rayelastic.runtime.values.snapshot import Snapshot
     from rayelastic.topology import Topology
 
-__all__ = ["attach", "run", "start", "submit"]
+__all__ = ["attach", "run", "start", "submit", "view"]
 
 _log = logging.getLogger(__name__)
 
@@ -150,19 +150,34 @@ def submit(
     return job
 
 
-def attach(name: str, *, address: str | None = None) -> Job:
+def attach(name: str, *, address: str | None = None, owner: str | None = None) -> Job:
     """Find a job that runs on Ray by its name.
+
+    A job of another user is yours to change if you name that user: several people may share a cluster, and a name.
 
     Args:
         name: of the job, as `submit` had it.
         address: the Ray cluster; an initialised Ray is used as it is, otherwise one is found.
+        owner: the user who started it, as `job.status.owner` has it; by default the user of this process.
 
     Raises:
         RayUnreachableError: there is no Ray at the address.
         JobNotFoundError: no such job.
+        JobOwnerError: another user started it.
 
     >>> rel.attach("prices").status.state  # doctest: +SKIP
     <State.RUNNING: 'running'>
+    """
+    control = find_coordinator(name, address=address, owner=owner)
+    control.check_owner()
+    return Job(name, control)
+
+
+def view(name: str, *, address: str | None = None) -> Job:
+    """Find a job that runs on Ray, to look at it; it can be changed if this user started it.
+
+    >>> view("prices").status.owner  # doctest: +SKIP
+    'alice'
     """
     return Job(name, find_coordinator(name, address=address))
 

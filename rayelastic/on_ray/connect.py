@@ -14,6 +14,7 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from rayelastic.errors import JavaNotFoundError, RayUnreachableError
 from rayelastic.on_ray.driver_log import lines_shown
 from rayelastic.on_ray.java import ensure_java
+from rayelastic.on_ray.own_files import guard_token, private_folder
 from rayelastic.on_ray.private import adapter
 from rayelastic.on_ray.probe import probe
 
@@ -41,7 +42,9 @@ def ensure_ray(address: str | None = None, *, start: bool = True, num_cpus: int 
 
     warn_of_release("ray")
     if not ray.is_initialized():
+        guard_token(starts=start)
         _connect(address, start, num_cpus)
+    guard_token()
     host: str = ray.util.get_node_ip_address()
     return host
 
@@ -112,12 +115,11 @@ def _connect(address: str | None, start: bool, num_cpus: int | None) -> None:
     # clusters, and for others if there is a token, by itself.
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # Ray's next default; silences its notice
     adapter.filter_worker_lines(lines_shown)
-    dashboard = False if address in (None, "local") else None
     try:
-        try:
-            ray.init(address=address, num_cpus=num_cpus, logging_level="error", include_dashboard=dashboard)
-        except ValueError:  # Ray found a running cluster, whose CPUs can't be set
+        if adapter.is_running(address):  # its CPUs can't be set
             ray.init(address=address, logging_level="error")
+        else:
+            adapter.start_cluster(num_cpus, private_folder())
     except Exception as error:  # Ray raises ConnectionError, RuntimeError, ValueError, AuthenticationError and more
         raise RayUnreachableError(
             f"no Ray cluster at {address or 'this machine'}: {_first_line(error)}",

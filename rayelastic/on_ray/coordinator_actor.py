@@ -28,7 +28,7 @@ class CoordinatorActor:
 
     Args:
         path: The import path of its class.
-        job: The job, pickled by cloudpickle; empty: it is in the store.
+        job: The job, pickled by cloudpickle; with a job id the digest of it, which is in the store.
         settings: The placement of its PEs.
         early: Processes that were started for the first of these.
     """
@@ -38,12 +38,16 @@ class CoordinatorActor:
 
         self._refusal: Exception | None = None
         self._keeper: Keeper | None = None
+        self._owner = settings.owner
         if not settings.job_id:
             self._coordinator = load(path)(cloudpickle.loads(job), RayHost(settings))
             return
         store, host = GcsStore(settings.job_id), RayHost(settings)
         try:
-            made = cloudpickle.loads(store.job())
+            made = cloudpickle.loads(store.job(job))
+        except StateError as error:
+            self._refusal = error
+            return
         except (
             ImportError,
             AttributeError,
@@ -76,7 +80,9 @@ class CoordinatorActor:
         self._keeper.start()
 
     def call(self, call: Call) -> Any:
-        """Call a public method of the coordinator."""
+        """Call a public method of the coordinator; `owner` is answered by this process, whatever it hosts."""
+        if call.method == "owner":
+            return self._owner
         if self._refusal is not None:
             if call.method == "close":
                 return None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from rayelastic.errors import (
     JobExistsError,
     JobNotFoundError,
+    JobOwnerError,
     NotShippableError,
     PELostError,
     StateError,
@@ -23,6 +24,7 @@ from rayelastic.on_ray.pe_actor import PE_CLASS
 from rayelastic.on_ray.ray_host import CONTROL_THREADS, PlacementSettings, RayHost
 from rayelastic.on_ray.store.gcs_store import GcsStore
 from rayelastic.runtime.remote import Call, Remote
+from rayelastic.runtime.values.specs import user_name
 
 if TYPE_CHECKING:
     from ray.actor import ActorHandle
@@ -35,8 +37,9 @@ if TYPE_CHECKING:
 
 PREFIX = "job:"  # of the name of a coordinator's actor
 QUESTIONS = (  # calls that are safe to repeat
-    *("status", "plan", "metrics", "adaptations", "wait", "results", "read_state"),
+    *("status", "plan", "describe", "metrics", "adaptations", "wait", "results", "read_state"),
     *("ingest_address", "secure_source", "fail_source", "finish_source"),
+    "owner",
 )
 RETRY = 0.2  # seconds until a call to a coordinator that is being replaced is repeated
 STATUS_TIMEOUT = 10.0  # seconds for a coordinator to return its job's status
@@ -50,11 +53,13 @@ class RayControl:
     Args:
         job: the name of the job.
         actor: the coordinator's actor.
+        owner: whose job it has to be before anything but a question is asked; None: anybody's.
     """
 
-    def __init__(self, job: str, actor: ActorHandle[CoordinatorActor]) -> None:
+    def __init__(self, job: str, actor: ActorHandle[CoordinatorActor], owner: str | None = None) -> None:
         self._job = job
         self._actor = actor
+        self._owner = owner
 
     def within(self, timeout: float) -> CoordinatorApi:
         """Return the coordinator, whose methods wait for its answer; repeatable calls wait for a dead one's successor.
@@ -64,7 +69,22 @@ class RayControl:
         """
         return cast("CoordinatorApi", Remote(functools.partial(self._ask, timeout)))
 
+    def check_owner(self) -> None:
+        """Find out whose job it is.
+
+        Raises:
+            JobOwnerError: It is somebody else's.
+        """
+        if self._owner is None:
+            return
+        theirs = self._ask(STATUS_TIMEOUT, Call("owner"))
+        if theirs and theirs != self._owner:
+            raise _foreign(self._job, theirs)
+        self._owner = None
+
     def _ask(self, timeout: float, call: Call) -> Any:
+        if call.method not in QUESTIONS:
+            self.check_owner()
         until = time.monotonic() + timeout
         while True:
             reference = self._actor.call.remote(call)
@@ -106,6 +126,7 @@ def start_coordinator(
     Raises:
         RayUnreachableError: There is no Ray.
         JobExistsError: A job of this name runs.
+        JobOwnerError: A job of this name has ended, which another user started.
     """
     pickled = shipped(spec)
     ensure_ray(address)
@@ -113,11 +134,11 @@ def start_coordinator(
     import ray
 
     _free_name(spec.name)
-    settings = PlacementSettings(spec.config.threads.ray_cpus, len(spec.plan.pes) > 1, pe_class, spec.job_id)
+    spreads = len(spec.plan.pes) > 1
+    settings = PlacementSettings(spec.config.threads.ray_cpus, spreads, pe_class, spec.job_id, spec.owner)
     early: list[ActorHandle[PEActor]] = []
     if spec.job_id:
-        GcsStore(spec.job_id).keep_job(pickled)
-        pickled = b""
+        pickled = GcsStore(spec.job_id).keep_job(pickled)
         early = RayHost(settings).start_early(len(spec.plan.pes))
     try:
         actor = (
@@ -167,8 +188,13 @@ def shipped(spec: JobSpec) -> bytes:
     return pickled
 
 
-def find_coordinator(name: str, *, address: str | None = None) -> RayControl:
+def find_coordinator(name: str, *, address: str | None = None, owner: str | None = None) -> RayControl:
     """Find the coordinator of a job by the job's name, from any driver of the cluster.
+
+    Args:
+        name: The job's.
+        address: As for `ensure_ray`.
+        owner: Whose job it has to be before it is changed; None: this user's.
 
     Raises:
         RayUnreachableError: there is no Ray.
@@ -178,7 +204,7 @@ def find_coordinator(name: str, *, address: str | None = None) -> RayControl:
     import ray
 
     try:
-        return RayControl(name, ray.get_actor(PREFIX + name, namespace=NAMESPACE))
+        return RayControl(name, ray.get_actor(PREFIX + name, namespace=NAMESPACE), owner or user_name())
     except ValueError as error:
         running = ", ".join(repr(job) for job in _names()) or "none"
         raise JobNotFoundError(f"no job {name!r} on this cluster; there are: {running}") from error
@@ -215,7 +241,16 @@ def _free_name(name: str) -> None:
         with contextlib.suppress(NotShippableError, StateError):  # it has nothing but a coordinator
             if not control.within(STATUS_TIMEOUT).status().state.is_final:
                 raise _exists(name)
+        control.check_owner()
         control.close()
+
+
+def _foreign(name: str, owner: str) -> JobOwnerError:
+    return JobOwnerError(
+        f"the job {name!r} was started by {owner!r}, and this process runs as {user_name()!r}",
+        hint=f"Use another name. If you may change it: rel.attach({name!r}, owner={owner!r}), or --owner {owner}; "
+        "close() of that removes it",
+    )
 
 
 def _exists(name: str) -> JobExistsError:

@@ -45,12 +45,14 @@ class PlacementSettings:
         spread: put them on different nodes if there are several; otherwise they stay together as long as they fit.
         pe_class: the import path of what each hosts.
         job_id: they outlive their maker, who can be replaced, and are found by it; empty: they end with their maker.
+        owner: the user whose job it is; empty: nobody is asked.
     """
 
     num_cpus: float
     spread: bool = False
     pe_class: str = PE_CLASS
     job_id: str = ""
+    owner: str = ""
 
 
 class RayHandle:

@@ -1,7 +1,9 @@
 """Ray's own dashboard as a tab of the web UI: a read-only relay behind the same token.
 
 Ray's dashboard has no place for other pages, so the web UI includes it: one address and one token for both. The relay
-accepts GET alone, and no path that ends an actor. Must not know Ray: a catalogue has the address of its dashboard.
+accepts GET alone, and no path that ends an actor. The dashboard's own application runs its own scripts alone. All
+else that it serves, such as logs, has no rights in a browser. Jobs of the cluster write it, and a page of theirs would
+act as the viewer. Must not know Ray: a catalogue has the address of its dashboard.
 """
 
 from __future__ import annotations
@@ -18,7 +20,16 @@ __all__ = ["PATH", "Dashboard", "RayTab"]
 
 PATH = "/ray/"
 ENDS = "kill"  # a word in the paths that end actors, by GET
-NOT_OURS = frozenset({"content-length", "content-encoding", "transfer-encoding", "connection", "set-cookie"})
+APPLICATION = ("static/", "favicon.ico")  # with the path "" itself: files of Ray's package
+NOT_OURS = frozenset(
+    {"content-length", "content-encoding", "transfer-encoding", "connection", "set-cookie", "content-security-policy"}
+)
+OF_APPLICATION = (  # it makes styles as it runs, and may show Grafana
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
+    "font-src 'self' data:; connect-src 'self'; frame-src http: https:; worker-src 'self' blob:; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'self'"
+)
+OF_OTHERS = "sandbox; default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'self'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +72,10 @@ class RayTab:
                 for name, value in answer.headers.items():
                     if name.lower() not in NOT_OURS:
                         passed.headers.add(name, value)
+                is_application = not rest or rest.startswith(APPLICATION)
+                passed.headers["Content-Security-Policy"] = OF_APPLICATION if is_application else OF_OTHERS
+                passed.headers["X-Content-Type-Options"] = "nosniff"
+                passed.headers["Referrer-Policy"] = "no-referrer"
                 await passed.prepare(request)
                 async for part in answer.content.iter_any():
                     await passed.write(part)

@@ -33,6 +33,7 @@ class PlainJob:
     pe_names: tuple[str, ...] = ("pe0", "pe1")
     secret: bytes = field(default=b"", repr=False)
     job_id: str = ""  # nobody goes on after it
+    owner: str = ""
 
     @property
     def config(self) -> Any:

@@ -25,7 +25,7 @@ class Store:
     def __init__(self, job: bytes, lines: list[str]) -> None:
         self._job, self._lines = job, lines
 
-    def job(self) -> bytes:
+    def job(self, digest: bytes) -> bytes:
         return self._job
 
     def lines(self) -> list[str]:
@@ -66,7 +66,7 @@ def test_one_that_cannot_see_where_checkpoints_go_says_so(
     host = Host()
     monkeypatch.setattr(coordinator_actor, "RayHost", lambda _: host)
     monkeypatch.setattr(coordinator_actor, "own_process", lambda _: None)
-    settings: Any = SimpleNamespace(job_id="refused")
+    settings: Any = SimpleNamespace(job_id="refused", owner="")
     if died:  # its elements run on: another process tries again
         with raises(StateError, "bad-location"):
             CoordinatorActor(COORDINATOR_CLASS, b"", settings, ["a process"])

@@ -22,12 +22,14 @@ __all__ = [
     "dashboard_address",
     "driver_is_dead",
     "filter_worker_lines",
+    "is_running",
     "kv_delete",
     "kv_get",
     "kv_keys",
     "kv_put",
     "living_nodes",
     "logs_path",
+    "start_cluster",
     "started_here",
     "take_token",
     "token_headers",
@@ -83,6 +85,35 @@ def filter_worker_lines(shown: Callable[[Iterable[str], object], Iterable[str]])
             show({**data, "lines": lines, "is_err": True}, ignore_prefix)
 
     worker.print_to_stdstream = filtered
+
+
+def is_running(address: str | None) -> bool:
+    """Return whether `ray.init` would join a cluster at an address; False: it would start one.
+
+    Args:
+        address: As for `ray.init`. None: that of RAY_ADDRESS, or of the last `ray start` on this machine.
+
+    Raises:
+        ConnectionError: 'auto', and no cluster runs here.
+    """
+    from ray._private import services
+
+    if address and "://" in address:
+        return True
+    services.find_gcs_addresses.cache_clear()
+    return services.canonicalize_bootstrap_address(address) is not None
+
+
+def start_cluster(num_cpus: int | None, folder: str) -> None:
+    """Start a cluster of this machine, and connect to it.
+
+    Args:
+        num_cpus: CPUs that it offers; None: those of the machine.
+        folder: Where it keeps sockets and logs; empty: Ray's default.
+    """
+    import ray
+
+    ray.init("local", num_cpus=num_cpus, logging_level="error", include_dashboard=False, _temp_dir=folder or None)
 
 
 def started_here() -> bool:

@@ -6,9 +6,11 @@ line, only one succeeds, and the other stops. Must not know the meaning of the l
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 from contextlib import suppress
 
-from rayelastic.errors import ErrorCode, JobExistsError, UnavailableError
+from rayelastic.errors import ErrorCode, JobExistsError, StateError, UnavailableError
 from rayelastic.on_ray.connect import NAMESPACE
 from rayelastic.on_ray.private import adapter
 from rayelastic.runtime.journal import JournalStore
@@ -30,13 +32,29 @@ class GcsStore(JournalStore):
         self._next = 0
         self._doubtful: bytes | None = None  # a line that may be stored under the next number after a failed write
 
-    def keep_job(self, pickled: bytes) -> None:
-        """Store a coordinator's input, because the arguments of an actor may end with the driver that passed them."""
-        adapter.kv_put(self._job, pickled, NAMESPACE)
+    def keep_job(self, pickled: bytes) -> bytes:
+        """Store a coordinator's input, because the arguments of an actor may end with the driver that passed them.
 
-    def job(self) -> bytes:
-        """Return the stored input."""
-        return adapter.kv_get(self._job, NAMESPACE) or b""
+        Returns:
+            Its digest, without which it isn't read: other programs of the cluster can write to the store.
+        """
+        adapter.kv_put(self._job, pickled, NAMESPACE)
+        return hashlib.sha256(pickled).digest()
+
+    def job(self, digest: bytes) -> bytes:
+        """Return the stored input.
+
+        Raises:
+            StateError: It isn't what was stored.
+        """
+        pickled = adapter.kv_get(self._job, NAMESPACE) or b""
+        if not hmac.compare_digest(hashlib.sha256(pickled).digest(), digest):
+            raise StateError(
+                f"the entry {self._job!r} in Ray's store {'was replaced' if pickled else 'is gone'}; it wasn't read",
+                hint="Another program of this cluster changed it. Find it, cancel the job, and submit it again",
+                code=ErrorCode.CHANGED_JOB,
+            )
+        return pickled
 
     def lines(self) -> list[str]:
         """Return the stored lines, in order."""

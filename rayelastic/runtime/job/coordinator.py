@@ -86,7 +86,7 @@ class Coordinator:
         self._host = host
         self._journal = journal or ChangeJournal()
         self._plan = PlanInForce(job, self._journal)
-        self._life = JobLife(job.name, self._plan.now.pes, self._ending, clock)
+        self._life = JobLife(job.name, self._plan.now.pes, self._ending, clock, owner=job.owner)
         settings = settings_of(job, host)
         saves, secret = settings is not None, self._journal.secret
         self._cluster = JobCluster(

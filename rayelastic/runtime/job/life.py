@@ -32,6 +32,7 @@ class JobLife:
         ending: Called once, with the state and the failure, before waiters are notified of the end.
         clock: Returns seconds, monotonic.
         wall: Returns seconds since 1970, which another process can continue.
+        owner: The user who started the job.
     """
 
     def __init__(
@@ -41,8 +42,10 @@ class JobLife:
         ending: Callable[[State, Failure | None], None],
         clock: Callable[[], float],
         wall: Callable[[], float] = time.time,
+        owner: str = "",
     ) -> None:
         self._job = job
+        self._owner = owner
         self._ending = ending
         self._clock = clock
         self.wall = wall
@@ -99,7 +102,7 @@ class JobLife:
             elements = tuple(self._elements.values())
             outage = self.outage if self._state is State.RECOVERING else None
             said = self._job, self._state, self._failure, elements, self.checkpoints, self.paused, outage
-            return JobStatus(*said, savepoint if self._state is State.FINISHED else "")
+            return JobStatus(*said, savepoint if self._state is State.FINISHED else "", self._owner)
 
     def elements(self) -> dict[str, PEStatus]:
         """Return the states of the existing elements, by id."""

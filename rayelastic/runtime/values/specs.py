@@ -6,6 +6,8 @@ D2).
 
 from __future__ import annotations
 
+import os
+import pwd
 import secrets
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -23,6 +25,15 @@ if TYPE_CHECKING:
     from rayelastic.runtime.values.snapshot import Manifest, Snapshot
 
 SECRET_BYTES = 32  # 256 bits, reliability rule D2
+
+
+def user_name() -> str:
+    """Return the name of this process's user; its number if the machine knows no name."""
+    number = os.geteuid()
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return f"user {number}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +102,7 @@ class JobSpec:
         secret: 32 random bytes, new for each job.
         restore: The snapshot that it restores.
         checkpoint: The id of that snapshot: those of the job's own checkpoints are higher.
+        owner: The user who starts it.
     """
 
     name: str
@@ -101,6 +113,7 @@ class JobSpec:
     secret: bytes = field(default_factory=lambda: secrets.token_bytes(SECRET_BYTES), repr=False)
     restore: Snapshot | None = None
     checkpoint: int = 0
+    owner: str = field(default_factory=user_name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -220,6 +220,7 @@ class JobStatus:
         paused: whether its elasticity is paused: nothing is adapted until it is resumed.
         outage: the server or store that it waits for while it recovers; None: it waits for none.
         savepoint: Where it was saved when it was stopped, without secrets. Empty: it wasn't stopped with a savepoint.
+        owner: The user who started it, by the name on the driver's machine.
 
     >>> status = JobStatus("prices", State.RUNNING)
     >>> status.state.is_final, status.failure, status.checkpoints.restarts
@@ -234,6 +235,7 @@ class JobStatus:
     paused: bool = False
     outage: Outage | None = None
     savepoint: str = ""
+    owner: str = ""
 
     @property
     def history(self) -> str:
