@@ -70,7 +70,7 @@ def inspect(job: str, follow: bool, every_pass: bool, address: str | None, as_js
         value = {"status": status, "metrics": metrics, "plan": found.plan(), "adaptations": adaptations}
         show(value, "", as_json_=True)
         return
-    print(f"job {status.name} of {status.owner}: {status.state.value}{_past(status)}")
+    print(f"job {status.name}: {status.state.value}, started by {status.owner}{_past(status)}")
     for said in (status.failure and f"{status.failure.reason} [{status.failure.code}]", status.outage):
         if said:
             print(f"  {said}")
