@@ -106,9 +106,9 @@ def test_a_job_of_another_user_is_changed_and_replaced_by_who_names_its_owner(
     job = rel.submit(endless("mine"))
     assert job.status.owner == me
     monkeypatch.setattr(jobs, "user_name", lambda: "a neighbour")
-    for attempt in (lambda: rel.attach("mine"), lambda: rel.attach("mine", owner="nobody there")):
+    for named in (None, "nobody there"):
         with raises(JobOwnerError, "foreign-job", f"was started by '{me}'"):
-            attempt()
+            rel.attach("mine", owner=named)
     seen = rel.job.view("mine")
     assert seen.plan().regions
     for change in (seen.cancel, seen.pause_elasticity, seen.close):

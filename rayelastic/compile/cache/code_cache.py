@@ -2,7 +2,7 @@
 
 A file is written under another name and renamed, so that many processes may write and read at once. It contains all
 inputs of its code, whose hash is its name. A file that can't be read or doesn't match its checksum counts as missing. A
-folder or a file that others can write to isn't used, because its content is executed: a checksum beside it proves
+folder or a file that others can write to isn't used, because its content is executed. A checksum beside it proves
 nothing against who can write both. Links aren't followed.
 """
 
