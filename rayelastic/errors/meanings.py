@@ -167,7 +167,7 @@ link-failed: A link between two PEs was rejected or broke.; Check both processes
 link-timeout: A PE doesn't answer on its data port.; Check the processes and firewalls between the nodes.
 stream-ended: A stream had ended before a change of its routing.; Nothing: the change is undone.
 change-failed: A change of the plan was undone.; Retry; the message has the cause.
-change-half-done: A change of plan stays half done, so no state is saved.; Nothing: a loss restores the last checkpoint.
+change-half-done: A change of plan is half done, so no state is saved.; Nothing: the job rolls back by itself.
 coordinator-replaced: A new coordinator took over during an operation.; Retry.
 second-coordinator: Another coordinator manages this job.; Attach to the job.
 journal-not-written: Writing the coordinator's journal fails.; Check Ray's GCS.

@@ -103,6 +103,8 @@ class Taker:
                 _read_back(folder, parts)
             copied = copy(snapshot, manifest, digest, plan) if copy is not None else Copied()
             recorded = True
+            in_force = self.journal.plan or plan
+            plan = in_force if in_force.epoch > plan.epoch else plan  # it may have changed while files were copied
             outdated = self._record(kind, SavedAt(checkpoint, str(snapshot.location), copied.nodes), plan, keep)
         except BaseException:
             if not recorded:

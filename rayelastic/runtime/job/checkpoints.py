@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from rayelastic.runtime.element.host import PEHandle, PEHost
     from rayelastic.runtime.job.context import JobContext
     from rayelastic.runtime.job.recovery import Recovery
-    from rayelastic.runtime.values.checkpoint_record import CheckpointRecord
+    from rayelastic.runtime.values.checkpoint_record import CheckpointRecord, Copied
+    from rayelastic.runtime.values.snapshot import Manifest
     from rayelastic.runtime.values.specs import JobSpec
 
 __all__ = ["JobCheckpoints", "settings_of"]
@@ -151,21 +152,36 @@ class JobCheckpoints:
 
     def _take(self) -> CheckpointRecord:
         context = self._context
-        with context.rescaling.saving():
-            self._check_claim()
-            checkpoint, plan = next(self._ids), context.placed()
-            snapshot = self._snapshot(below(self._root, f"{checkpoint:08}"))
-            handles, keep = context.cluster.handles, context.settings.keep
-            copies = self._recovery.copies
-            record = self._taker.take(Kind.CHECKPOINT, plan, handles, snapshot, checkpoint, keep, copies.copy)
-            copies.prune()
-            if not self._has_complete:
-                with suppress(StateError):  # the next checkpoint tries again
-                    SnapshotFolder(Snapshot(self._root)).write(COMPLETE, b"a checkpoint was complete here\n")
-                    self._has_complete = True
+        try:
+            with context.rescaling.saving():
+                plan, record = self._take_held()
+        except StateError as error:
+            if error.code is ErrorCode.CHANGE_HALF_DONE:  # nothing else undoes a change whose streams have ended
+                self._recovery.lose(Failure(error.message, code=error.code))
+            raise
         home = next((plan.nodes[pe] for pe in plan.pes if pe in plan.nodes), "")
         context.host.make_ready(SPARES, home)  # a job that ends before its first checkpoint needs none
         return record
+
+    def _take_held(self) -> tuple[ExecPlan, CheckpointRecord]:
+        """Take a checkpoint of the plan in force, which is held, but not while files are copied."""
+        context, copies = self._context, self._recovery.copies
+        self._check_claim()
+        checkpoint, plan = next(self._ids), context.placed()
+        snapshot = self._snapshot(below(self._root, f"{checkpoint:08}"))
+
+        def copy(snapshot: Snapshot, manifest: Manifest, digest: str, plan: ExecPlan) -> Copied:
+            with context.rescaling.released():
+                return copies.copy(snapshot, manifest, digest, plan)
+
+        handles, keep = context.cluster.handles, context.settings.keep
+        record = self._taker.take(Kind.CHECKPOINT, plan, handles, snapshot, checkpoint, keep, copy)
+        copies.prune()
+        if not self._has_complete:
+            with suppress(StateError):  # the next checkpoint tries again
+                SnapshotFolder(Snapshot(self._root)).write(COMPLETE, b"a checkpoint was complete here\n")
+                self._has_complete = True
+        return plan, record
 
     def _snapshot(self, location: str) -> Snapshot:
         return Snapshot(location, key=key_of_job(self._context.job, self._context.settings))

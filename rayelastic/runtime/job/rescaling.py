@@ -138,10 +138,28 @@ class Rescaling:
             if self._journal.open_change is not None and not self._life.has_finished:
                 raise StateError(
                     "a change of the plan is half done: the owners of some keys aren't those of the plan",
-                    hint="The job saves its state again after its next restart",
+                    hint="The job restores its last checkpoint when the next one is due: retry then",
                     code=ErrorCode.CHANGE_HALF_DONE,
                 )
             yield
+
+    @contextmanager
+    def released(self) -> Iterator[None]:
+        """Release the plan inside the context, for a part of `saving` that may take long.
+
+        Replicas may start and stop meanwhile: a restart then restores the earlier plan, whose state has been saved.
+
+        Raises:
+            StateError: The job has restarted meanwhile, so what has been saved isn't its state any more.
+        """
+        before = self._performer
+        self._changing.release()
+        try:
+            yield
+        finally:
+            self._changing.acquire()
+        if self._performer is not before:
+            raise StateError("the job has restarted meanwhile", code=ErrorCode.JOB_NOT_RUNNING)
 
     def forget(self) -> None:
         """Start anew, with other elements and no open change; call it while the plan is held."""

@@ -176,3 +176,18 @@ def test_a_change_that_can_not_be_undone_ends_the_job() -> None:
     with raises(rel.errors.RayelasticError, "pe-lost"):
         job.rescaling.change(run.change.new)
     assert "can neither be ended nor undone" in ended(job).reason
+
+
+def test_the_plan_may_change_while_a_checkpoint_is_copied() -> None:
+    job = Job(Run(GROW))
+    with job.rescaling.saving(), job.rescaling.released():
+        assert job.rescaling.change(job.run.change.new).region("r1").replicas == GROW.after
+
+
+def test_a_restart_while_a_checkpoint_is_copied_makes_it_worthless() -> None:
+    job = Job(Run(GROW))
+    parts = job.rescaling.saving(), job.rescaling.released(), job.rescaling.standing_still()
+    with raises(StateError, "job-not-running"), parts[0], parts[1], parts[2]:
+        job.rescaling.forget()
+    with job.rescaling.standing_still():
+        pass
