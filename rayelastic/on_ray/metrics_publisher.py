@@ -17,7 +17,7 @@ from rayelastic.on_ray.store.node_use import NodeUse
 from rayelastic.runtime.watch.metric_table import METRICS, Kind, MetricsReader
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Hashable, Iterable, Mapping
 
     from rayelastic.runtime.job.coordinator import Coordinator
     from rayelastic.runtime.values.status import JobMetrics, PESample
@@ -40,7 +40,7 @@ class MetricsPublisher:
         self._coordinator = coordinator
         self._used, self._use = UsedCpus(), NodeUse(job_id)
         self._reader = MetricsReader()
-        self._published: dict[tuple[str, tuple[str, ...]], float] = {}
+        self._growth = Growth()
         self._carriers: dict[str, Any] = {}
         threading.Thread(target=self._run, name="metrics", daemon=True).start()
 
@@ -71,11 +71,8 @@ class MetricsPublisher:
             if metric.kind is Kind.GAUGE:
                 carrier.set(reading.value, tags=tags)
                 continue
-            key = (reading.metric, reading.labels)
-            grown = reading.value - self._published.get(key, 0.0)
-            if grown > 0:
+            if (grown := self._growth.of((reading.metric, reading.labels), reading.value)) > 0:
                 carrier.inc(grown, tags=tags)
-                self._published[key] = reading.value
 
     def _carrier(self, name: str) -> Any:
         if name not in self._carriers:
@@ -86,6 +83,23 @@ class MetricsPublisher:
             plain = name.removesuffix("_total")  # which Ray, too, appends to a counter's name
             self._carriers[name] = made(plain, description=metric.text, tag_keys=metric.labels)
         return self._carriers[name]
+
+
+class Growth:
+    """By how much counters have grown between readings.
+
+    >>> growth = Growth()
+    >>> [growth.of("tuples of pe0", count) for count in (5.0, 8.0, 2.0, 3.0)]  # the PE was replaced after the second
+    [5.0, 3.0, 2.0, 1.0]
+    """
+
+    def __init__(self) -> None:
+        self._last: dict[Hashable, float] = {}
+
+    def of(self, counter: Hashable, value: float) -> float:
+        """Return the growth of a counter since its last reading; one that is lower now has begun again from 0."""
+        before, self._last[counter] = self._last.get(counter, 0.0), value
+        return value - before if value >= before else value
 
 
 class UsedCpus:

@@ -90,7 +90,12 @@ class Coordinator:
         settings = settings_of(job, host)
         saves, secret = settings is not None, self._journal.secret
         self._cluster = JobCluster(
-            job, host, lambda handle: self._begins(handle), takes_checkpoints=saves, secret=secret
+            job,
+            host,
+            lambda handle: self._begins(handle),
+            takes_checkpoints=saves,
+            secret=secret,
+            retires=lambda handle: self._telemetry.read({handle.pe: handle}),
         )
         self._telemetry = JobTelemetry(job.name, self._cluster, self._life)
         self._watchers = Watchers(self._cluster, self._life, self._plan, self._telemetry, self._lose)

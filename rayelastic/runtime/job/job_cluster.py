@@ -60,6 +60,7 @@ class JobCluster:
         started: Called with the handle of each started one.
         takes_checkpoints: Whether the job takes checkpoints: its sinks are completed when all elements have ended.
         secret: The secret that they prove to each other; empty: the job's first one.
+        retires: Called with the handle of each one that has processed all its tuples, before it is ended.
     """
 
     def __init__(
@@ -70,11 +71,13 @@ class JobCluster:
         *,
         takes_checkpoints: bool = False,
         secret: bytes = b"",
+        retires: Callable[[PEHandle], None] = lambda _: None,
     ) -> None:
         self.secret = secret or job.secret  # of elements that start from now on
         self._job = job
         self._host = host
         self._started = started
+        self._retires = retires
         self.takes_checkpoints = takes_checkpoints
         self._lock = threading.Lock()
         self._handles: dict[str, PEHandle] = {}
@@ -234,6 +237,7 @@ class JobCluster:
                 if has_nothing_to_end(handle):
                     self.give_up(pe)
                     return
+            self._retires(handle)
         except (PELostError, TimeoutError):
             self.give_up(pe)
         else:

@@ -255,6 +255,8 @@ class Recovery:
             with self._context.rescaling.standing_still():
                 if renewed:  # recorded first, so that no later coordinator uses the old one
                     self._journal.renews(secrets.token_bytes(SECRET_BYTES))
+                if wanted is not None:
+                    self._context.telemetry.read(self._context.cluster.handles)
                 self._context.cluster.give_up_all()
                 self._life.keeps(())  # replicas of an open change began after all were removed
                 if renewed:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import threading
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rayelastic.errors import PELostError
 from rayelastic.runtime.job.job_cluster import CALL_TIMEOUT, RESULT_TIMEOUT
+from rayelastic.runtime.values.metrics import combined, counters_of
 from rayelastic.runtime.values.status import JobMetrics
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from rayelastic.runtime.element.host import PEHandle
     from rayelastic.runtime.job.job_cluster import JobCluster
     from rayelastic.runtime.job.life import JobLife
     from rayelastic.runtime.values.adaptation import Adaptation
     from rayelastic.runtime.values.region_counters import RegionCounters
-    from rayelastic.runtime.values.status import PESample, SinkResult
+    from rayelastic.runtime.values.status import OperatorSample, PESample, SinkResult
 
 __all__ = ["JobTelemetry", "Legacy"]
 
@@ -57,42 +59,61 @@ class JobTelemetry:
         self._job = job
         self._cluster = cluster
         self._life = life
-        self._samples: dict[str, PESample] = {}  # the last ones
-        self._told: tuple[str, ...] = ()  # the elements of the last metrics
+        self._lock = threading.Lock()  # guards the three below
+        self._samples: dict[str, PESample] = {}  # the last ones of existing elements
+        self._shown: tuple[PESample, ...] = ()  # those of the last metrics
+        self._earlier: dict[str, OperatorSample] = {}  # {operator: the counters of elements that don't exist any more}
         self._ended: dict[str, tuple[Adaptation, ...]] = {}
         self._results: dict[str, SinkResult] = {}
         self.regions: dict[str, RegionCounters] = {}  # updated by changes of regions
 
     def keep(self, pe: str, legacy: Legacy) -> None:
         """Keep the reports of an ended element."""
-        self._samples[pe] = legacy.sample
+        with self._lock:
+            self._samples[pe] = legacy.sample
         self._ended[pe] = legacy.adaptations
         self._results.update(legacy.results)
 
     def forget(self) -> None:
-        """Drop the reports of elements that are replaced."""
+        """Drop the reports of elements that are replaced, but for their counters."""
         self._ended.clear()
         self._results.clear()
+        with self._lock:
+            self._end(tuple(self._samples))
+            self._shown = tuple(replace(sample, operators=()) for sample in self._shown)
 
     def metrics(self) -> JobMetrics:
         """Return the counters of each element: current ones if it answers, otherwise the last ones."""
         elements = self._life.elements()
-        if self._told and (self._life.is_recovering or not elements):  # elements that don't run yet have no operators
-            return self._of(self._told)
-        for pe, handle in self._cluster.handles.items():
-            if pe in elements and not elements[pe].state.is_final:
-                try:
-                    sample = handle.within(CALL_TIMEOUT).sample()
-                except (PELostError, TimeoutError):
-                    continue  # its watcher reports a loss
-                if sample.operators or pe not in self._samples:  # otherwise it has just replaced another one
-                    self._samples[pe] = sample
-        self._told = tuple(pe for pe in elements if pe in self._samples)
-        return self._of(self._told)
+        if not self._life.is_recovering and elements:  # elements that don't run yet have no operators
+            handles = {pe: one for pe, one in self._cluster.handles.items() if pe in elements}
+            self.read({pe: one for pe, one in handles.items() if not elements[pe].state.is_final})
+            with self._lock:
+                if elements.keys() == self._life.elements().keys() and not self._life.is_recovering:
+                    self._end([pe for pe in self._samples if pe not in elements])
+                    self._shown = tuple(self._samples[pe] for pe in elements if pe in self._samples)
+        with self._lock:
+            shown, earlier = self._shown, dict(self._earlier)
+        return JobMetrics(self._job, self._life.seconds, shown, dict(self.regions), self._life.checkpoints, earlier)
 
-    def _of(self, pes: tuple[str, ...]) -> JobMetrics:
-        samples = tuple(self._samples[pe] for pe in pes)
-        return JobMetrics(self._job, self._life.seconds, samples, dict(self.regions), self._life.checkpoints)
+    def read(self, handles: Mapping[str, PEHandle]) -> None:
+        """Read the counters of elements, before they are replaced or when somebody asks."""
+        for pe, handle in handles.items():
+            try:
+                sample = handle.within(CALL_TIMEOUT).sample()
+            except (PELostError, TimeoutError):
+                continue  # its watcher reports a loss
+            with self._lock:
+                is_known = bool(sample.operators) or pe not in self._samples  # otherwise it has just been cleared
+                if is_known and self._cluster.handles.get(pe) is handle:
+                    self._samples[pe] = sample
+
+    def _end(self, pes: Sequence[str]) -> None:
+        """Add the counters of elements that don't exist any more to the earlier ones, with the lock."""
+        for pe in pes:
+            for sample in map(counters_of, self._samples.pop(pe).operators):
+                before = self._earlier.get(sample.name)
+                self._earlier[sample.name] = sample if before is None else combined([before, sample])
 
     def adaptations(self, since: Mapping[str, int]) -> Iterator[Adaptation]:
         """Yield the adaptations of the elements' loops, from a pass of each on."""

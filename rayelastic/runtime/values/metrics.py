@@ -9,13 +9,26 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
 
-__all__ = ["Alert", "Kind", "Metric", "Panel", "Scope", "Unit", "combined", "declared", "described", "gauge", "metric"]
+__all__ = [
+    "Alert",
+    "Kind",
+    "Metric",
+    "Panel",
+    "Scope",
+    "Unit",
+    "combined",
+    "counters_of",
+    "declared",
+    "described",
+    "gauge",
+    "metric",
+]
 
 LABEL = "rel_job"  # not "job": Prometheus reserves that name for its target, and would rename ours to "exported_job"
-_METRIC, _TEXT, _COMBINE = "metric", "text", "combine"  # keys of a field's metadata
+_METRIC, _TEXT, _COMBINE, _KIND = "metric", "text", "combine", "kind"  # keys of a field's metadata
 
 Sample = TypeVar("Sample")
 
@@ -164,7 +177,7 @@ def metric(
     """
     panels = () if panel is None else (Panel(panel) if isinstance(panel, str) else panel,)
     declaration = {_METRIC: {"text": text, "panels": panels, **settings}} if exported else {}
-    metadata = {_TEXT: text, _COMBINE: combine, **declaration}
+    metadata = {_TEXT: text, _COMBINE: combine, _KIND: settings.get("kind", Kind.COUNTER), **declaration}
     if isinstance(default, type):
         return field(default_factory=default, metadata=metadata)
     return field(default=default, metadata=metadata)
@@ -200,6 +213,12 @@ def combined(samples: Sequence[Sample]) -> Sample:
             for one in fields(first)  # type: ignore[arg-type]
         }
     )
+
+
+def counters_of(sample: Sample) -> Sample:
+    """Return a sample without its gauges, as that of a PE that has ended."""
+    gauges = [one for one in fields(sample) if one.metadata.get(_KIND) is Kind.GAUGE]  # type: ignore[arg-type]
+    return replace(sample, **{one.name: one.default for one in gauges})  # type: ignore[type-var]
 
 
 def _first(values: Iterable[Any]) -> Any:

@@ -42,12 +42,13 @@ def job_period(before: JobMetrics | None, now: JobMetrics) -> JobMetrics:
         return now
     earlier = {pe.pe: pe for pe in before.pes}
     seconds = max(now.seconds - before.seconds, SHORTEST)
-    return replace(now, seconds=seconds, pes=tuple(pe_period(earlier.get(pe.pe), pe) for pe in now.pes))
+    pes = tuple(pe_period(earlier.get(pe.pe), pe) for pe in now.pes)
+    return replace(now, seconds=seconds, pes=pes, earlier={})
 
 
 def pe_period(before: PESample | None, now: PESample) -> PESample:
-    """Return what a PE counted since an earlier reading; None: since its start."""
-    if before is None:
+    """Return what a PE counted since an earlier reading; None, or one of a PE that it replaced: since its start."""
+    if before is None or now.seconds < before.seconds:
         return now
     counters: dict[str, Any] = {name: max(0, getattr(now, name) - getattr(before, name)) for name in _OF_PE}
     return replace(

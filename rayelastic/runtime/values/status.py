@@ -78,7 +78,7 @@ class OperatorSample:
             "JobStalled", "no tuple moved for 5 minutes", "sum by (rel_job) (rate({}[5m])) == 0", "5m",
             "Job {{ $labels.rel_job }} has moved no tuple for 5 minutes"))
     queued: int = gauge("Tuples in its queue.", page="tuples in its queue")
-    queue_capacity: int = metric("Tuples that its queue holds; 0 without a queue.", exported=False)
+    queue_capacity: int = gauge("Tuples that its queue holds; 0 without a queue.", exported=False)
     cpu_seconds: float = metric(
         "CPU time inside its function, without that of operators downstream, seconds.")
     inside_seconds: float = metric(
@@ -116,7 +116,7 @@ class OperatorSample:
             "TuplesDropped", "tuples were dropped: the label `reason` says why", "increase({}[5m]) > 0", "",
             "{{ $labels.operator }} of job {{ $labels.rel_job }} drops tuples ({{ $labels.reason }})"))
     lines_repaired: int = metric("Lines that a text source read with bytes that aren't UTF-8, which became U+FFFD.")
-    watermark: float | None = metric(
+    watermark: float | None = gauge(
         "Its watermark, seconds since 1970: tuples up to then have arrived. None without an event time.",
         default=None, combine=lambda values: min((one for one in values if one is not None), default=None),
         exported=False)
@@ -260,9 +260,10 @@ class JobMetrics:
     Args:
         name: The job.
         seconds: Seconds since its start.
-        pes: A sample per PE.
+        pes: A sample per PE. A PE counts from 0 when it is replaced, as after a restart of the job.
         regions: {region: its plan changes}, of those that had any.
         checkpoints: Its checkpoints.
+        earlier: {operator: the counters of PEs that were replaced or stopped}. The totals of operators include them.
     """
 
     name: str
@@ -270,26 +271,32 @@ class JobMetrics:
     pes: tuple[PESample, ...]
     regions: Mapping[str, RegionCounters] = field(default_factory=dict)
     checkpoints: CheckpointCounters = field(default_factory=CheckpointCounters)
+    earlier: Mapping[str, OperatorSample] = field(default_factory=dict)
 
     def dropped(self, reason: str) -> dict[str, int]:
         """Return the number of tuples dropped for a reason, such as `late`, by operator, without zeros."""
         return {name: one.dropped[reason] for name, one in self.operators().items() if reason in one.dropped}
 
     def operators(self) -> dict[str, OperatorSample]:
-        """Return {operator: its counters}, summed over the PEs that host it, in the order of the PEs."""
+        """Return {operator: its counters}, summed over the PEs that host or hosted it, in the order of the PEs."""
         samples: dict[str, list[OperatorSample]] = {}
         for pe in self.pes:
             for sample in pe.operators:
                 samples.setdefault(sample.name, []).append(sample)
+        for name, sample in self.earlier.items():
+            samples.setdefault(name, []).append(sample)
         return {name: combined(found) for name, found in samples.items()}
 
     def operator(self, name: str) -> OperatorSample:
-        """Return the counters of one operator, summed over the PEs that host it.
+        """Return the counters of one operator, summed over the PEs that host or hosted it: they never fall.
+
+        Tuples that are processed again after a recovery count again.
 
         Raises:
             KeyError: An unknown operator.
         """
         samples = [sample for pe in self.pes for sample in pe.operators if sample.name == name]
+        samples += [self.earlier[name]] if name in self.earlier else []
         if not samples:
             raise KeyError(name)
         return combined(samples)
