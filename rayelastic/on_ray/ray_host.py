@@ -13,6 +13,7 @@ from rayelastic.on_ray.calls import answer
 from rayelastic.on_ray.cluster import free_cpus
 from rayelastic.on_ray.connect import NAMESPACE
 from rayelastic.on_ray.lease import LEASE
+from rayelastic.on_ray.machines import Machines
 from rayelastic.on_ray.pe_actor import PE_CLASS, PEActor
 from rayelastic.on_ray.private import adapter
 from rayelastic.on_ray.spares import ANYWHERE, Spares
@@ -61,11 +62,13 @@ class RayHandle:
     Args:
         pe: its id.
         actor: the actor that hosts it.
+        machines: the machines that didn't answer lately.
     """
 
-    def __init__(self, pe: str, actor: ActorHandle[PEActor]) -> None:
+    def __init__(self, pe: str, actor: ActorHandle[PEActor], machines: Machines | None = None) -> None:
         self._pe = pe
         self.actor = actor
+        self._machines = machines or Machines()
 
     @property
     def pe(self) -> str:
@@ -98,6 +101,10 @@ class RayHandle:
         """Tells whether Ray has its process for dead; of one whose library holds the GIL, Ray knows that it isn't."""
         return not adapter.actor_is_dead(self.actor)
 
+    def is_reachable(self) -> bool:
+        """Probe its machine; Ray may need 15 seconds to notice that one is gone."""
+        return self._machines.answers(self.actor)
+
     def kill(self, *, at_once: bool = False) -> None:
         """End the actor: it closes what it holds if it still answers, then its process goes. Safe to repeat."""
         import ray
@@ -119,6 +126,7 @@ class RayHost:
         self._settings = settings
         self._spares = Spares(lambda node: self._actor(None, node))
         self._avoided: frozenset[str] = frozenset()
+        self._machines = Machines()
 
     @property
     def can_lose(self) -> bool:
@@ -137,12 +145,12 @@ class RayHost:
             except TimeoutError:  # it got stuck, or no CPU; nobody else may come to think that it hosts this
                 ray.kill(spare, no_restart=True)
             else:
-                return RayHandle(spec.pe, spare)
-        return RayHandle(spec.pe, self._actor(spec))
+                return self._handle(spec.pe, spare)
+        return self._handle(spec.pe, self._actor(spec))
 
     def start_holder(self, spec: PESpec) -> RayHandle:
         """Ask Ray for an actor on exactly one node that takes no CPU, and return at once."""
-        return RayHandle(spec.pe, self._actor(spec, holder=True))
+        return self._handle(spec.pe, self._actor(spec, holder=True))
 
     def start_early(self, count: int) -> list[ActorHandle[PEActor]]:
         """Start the processes of a job's first elements beside that of its coordinator, which adopts them.
@@ -157,11 +165,20 @@ class RayHost:
             self._spares.adopt(actor, ANYWHERE)
 
     def recycle(self, handle: PEHandle) -> None:
-        """End a PE; if it ends by itself, and soon, its process is a spare from then on."""
+        """End a PE; if it ends by itself, and soon, its process is a spare from then on.
+
+        If its machine doesn't answer either, nothing starts there for a while: Ray may need 15 s to notice that the
+        machine is gone. If it isn't, the element does no harm: links reject its epoch, sinks commit only when asked.
+        """
         assert isinstance(handle, RayHandle)
+        if self._machines.is_silent(handle.actor):
+            handle.kill(at_once=True)
+            return
         try:
             answer(handle.actor.clear.remote(), f"PE {handle.pe!r}", "clear", CLOSE_TIMEOUT)
         except Exception:  # it is gone, or stuck, or something of it stays behind
+            if not handle.is_reachable():
+                self._spares.leave(self.silent)
             handle.kill(at_once=True)
         else:
             self._spares.adopt(handle.actor)
@@ -178,6 +195,9 @@ class RayHost:
             self.request(0)
         with contextlib.suppress(Exception):  # as little does what it used
             NodeUse(self._settings.job_id).tell({})
+
+    def _handle(self, pe: str, actor: ActorHandle[PEActor]) -> RayHandle:
+        return RayHandle(pe, actor, self._machines)
 
     def _actor(
         self, spec: PESpec | None, node: str = "", *, early: bool = False, holder: bool = False
@@ -221,7 +241,7 @@ class RayHost:
                 if not pe:
                     self._spares.adopt(actor)
                 elif pe not in newest or epoch > newest[pe][0]:
-                    newest[pe] = epoch, RayHandle(pe, actor)
+                    newest[pe] = epoch, self._handle(pe, actor)
         return [handle for _, handle in newest.values()]
 
     def nodes(self) -> tuple[Node, ...]:
@@ -233,8 +253,14 @@ class RayHost:
         others: dict[str, list[float]] = {}
         with contextlib.suppress(Exception):  # Ray's own, whose store may be starting again: there is a next period
             others = NodeUse(self._settings.job_id).others()
-        usable = ((name, left_to(count, others.get(name, []))) for name, count in cpus if name not in self._avoided)
+        excluded = self._avoided | self.silent
+        usable = ((name, left_to(count, others.get(name, []))) for name, count in cpus if name not in excluded)
         return tuple(Node(name, count) for name, count in usable if count)
+
+    @property
+    def silent(self) -> frozenset[str]:
+        """The machines that didn't answer lately, most of which Ray still has for alive."""
+        return self._machines.silent
 
     def hosts(self) -> frozenset[str]:
         """Return the machines of the cluster that offer CPUs, used or not; all of them if fewer than two do."""
@@ -259,9 +285,9 @@ class RayHost:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         alive = {one["NodeManagerHostname"]: one["NodeID"] for one in ray.nodes() if one["Alive"]}
-        if node in alive:
+        if node in alive and (holder or node not in self.silent):
             return NodeAffinitySchedulingStrategy(alive[node], soft=not holder)
-        if self._avoided and (free := [other.name for other in self.nodes() if other.name in alive]):
+        if (self._avoided or self.silent) and (free := [other.name for other in self.nodes() if other.name in alive]):
             return NodeAffinitySchedulingStrategy(alive[random.choice(free)], soft=True)
         return "SPREAD" if (spare or self._settings.spread) and len(alive) > 1 else "DEFAULT"
 

@@ -1,9 +1,10 @@
 """A job with all defaults on hosts with disks of their own, for those who switch them off.
 
-    python -m tests.cluster.node_loss submit FOLDER ROWS PAD PER_SECOND [apart]
+    python -m tests.cluster.node_loss submit FOLDER ROWS PAD PER_SECOND [apart] [SERVER]
     python -m tests.cluster.node_loss watch
 
 `submit` ends once the job runs; `watch` follows it, from any host, and prints a line of JSON for each state of it.
+With a PostgreSQL server's conninfo the rows go there, else to Parquet files.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from typing import Any
 import rayelastic as rel
 from rayelastic.errors import RayelasticError
 
-NAME = "loss"
+NAME, TABLE = "loss", "losses"
 KEYS = 101
 
 
-def topology(folder: Path, rows: int, pad: int, per_second: int) -> rel.Topology:
+def topology(folder: Path, rows: int, pad: int, per_second: int, server: str = "") -> rel.Topology:
     """Count each row by key, beside bytes that don't compress, so many for each key."""
 
     def counted(t: Any, s: dict[str, Any]) -> tuple[int, int, int]:
@@ -36,24 +37,30 @@ def topology(folder: Path, rows: int, pad: int, per_second: int) -> rel.Topology
     numbers = made.source(rel.sequence(rows), name="numbers").throttle(per_second, name="throttle")
     keyed = numbers.map(lambda t: (t.value % KEYS, t.value), name="keyed", schema={"key": int, "n": int}).key_by("key")
     counts = keyed.map(counted, name="counts", state=dict, schema={"key": int, "n": int, "all": int})
-    counts.sink(rel.parquet(folder / "out"), name="out")
+    counts.sink(rel.postgres(server, TABLE) if server else rel.parquet(folder / "out"), name="out")
     return made
 
 
-def problem_of(folder: Path, rows: int) -> str:
-    """Return what is wrong with the rows in the files; empty: each is there once, with its count."""
-    from pyarrow import parquet
+def problem_of(folder: Path, rows: int, server: str = "") -> str:
+    """Return what is wrong with the rows in the files or the table; empty: each is there once, with its count."""
+    if server:
+        import psycopg
 
-    table = parquet.read_table(folder / "out")
-    seen = Counter(zip(table["n"].to_pylist(), table["all"].to_pylist(), strict=True))
+        with psycopg.connect(server) as connection:
+            seen = Counter(connection.execute(f'SELECT n, "all" FROM {TABLE}').fetchall())
+    else:
+        from pyarrow import parquet
+
+        table = parquet.read_table(folder / "out")
+        seen = Counter(zip(table["n"].to_pylist(), table["all"].to_pylist(), strict=True))
     right = Counter((n, n // KEYS + 1) for n in range(rows))
     return "" if seen == right else f"missing {list(right - seen)[:5]}, extra {list(seen - right)[:5]}"
 
 
-def submit(folder: Path, rows: int, pad: int, per_second: int, *, apart: bool) -> None:
+def submit(topology: rel.Topology, *, apart: bool) -> None:
     """Submit the job, of three processes on several hosts if they shall be apart; return once it has a checkpoint."""
     config = rel.JobConfig(pes={"counts": 1, "out": 2}) if apart else rel.JobConfig()
-    job = rel.submit(topology(folder, rows, pad, per_second), config)
+    job = rel.submit(topology, config)
     while not job.status.checkpoints.taken:
         job.pause(0.05)
 
@@ -92,6 +99,9 @@ def watch() -> None:
 
 if __name__ == "__main__":
     if sys.argv[1] == "submit":
-        submit(Path(sys.argv[2]), *map(int, sys.argv[3:6]), apart="apart" in sys.argv)
+        of_server = next((argument for argument in sys.argv[6:] if "host=" in argument), "")
+        rows, pad, per_second = map(int, sys.argv[3:6])
+        declared = topology(Path(sys.argv[2]), rows, pad, per_second, of_server)
+        submit(declared, apart="apart" in sys.argv)
     else:
         watch()

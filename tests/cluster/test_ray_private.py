@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import socket
 import threading
 from pathlib import Path
 
@@ -28,6 +29,14 @@ def test_an_actor_is_dead_once_it_was_killed(ray_cluster: str) -> None:
     waited = threading.Event()
     while not adapter.actor_is_dead(echo):
         waited.wait(0.05)
+
+
+def test_the_machine_of_an_actor_has_a_name_and_accepts_connections(ray_cluster: str) -> None:
+    echo = Echo.remote()  # type: ignore[attr-defined]  # Ray gives it
+    ray.get(echo.said.remote("here"))
+    name, address = adapter.machine_of(echo)
+    assert name == socket.gethostname()
+    socket.create_connection(address, 5.0).close()
 
 
 def test_the_driver_that_asks_lives(ray_cluster: str) -> None:

@@ -29,6 +29,7 @@ __all__ = [
     "kv_put",
     "living_nodes",
     "logs_path",
+    "machine_of",
     "start_cluster",
     "started_here",
     "take_token",
@@ -39,6 +40,21 @@ __all__ = [
 def actor_is_dead(handle: Any) -> bool:
     """Return whether Ray considers an actor's process dead, for good; False while Ray itself doesn't answer."""
     return _actor_state(handle) == "DEAD"
+
+
+def machine_of(handle: Any) -> tuple[str, tuple[str, int]]:
+    """Return the host name of an actor's machine, and the address of its raylet.
+
+    The name is empty while Ray doesn't know the machine, or doesn't answer.
+    """
+    from ray._private import state
+
+    try:
+        node = state.actors(handle._actor_id.hex())["Address"]["NodeID"]
+        found = next(one for one in state.nodes() if one["NodeID"] == node)
+        return found["NodeManagerHostname"], (found["NodeManagerAddress"], found["NodeManagerPort"])
+    except Exception:  # as in `_actor_state`
+        return "", ("", 0)
 
 
 def actor_has_no_place(handle: Any) -> bool:

@@ -43,6 +43,10 @@ class PEHandle(Protocol):
         """Return whether its process exists, without a call: it may be busy."""
         ...
 
+    def is_reachable(self) -> bool:
+        """Probe its machine, whatever its process is busy with; return whether it answers."""
+        ...
+
     def kill(self, *, at_once: bool = False) -> None:
         """End the PE and free what it holds; safe to repeat.
 
@@ -92,6 +96,11 @@ class PEHost(Protocol):
         """Return the machines that exist, whether or not they have CPUs left, without excluded ones."""
         ...
 
+    @property
+    def silent(self) -> frozenset[str]:
+        """The machines of `hosts` that didn't answer lately; `nodes` omits them, and nothing starts there."""
+        ...
+
     def avoid(self, nodes: frozenset[str]) -> None:
         """Exclude some machines from new starts, instead of those excluded before; `nodes` omits them."""
         ...
@@ -118,6 +127,10 @@ class InProcessHandle:
 
     def is_alive(self) -> bool:
         """Return True: its process is this one."""
+        return True
+
+    def is_reachable(self) -> bool:
+        """Return True: its machine is this one."""
         return True
 
     def kill(self, *, at_once: bool = False) -> None:  # noqa: ARG002  (it does answer)
@@ -172,6 +185,11 @@ class InProcessHost:
     def hosts(self) -> frozenset[str]:
         """Return this machine."""
         return frozenset([socket.gethostname()])
+
+    @property
+    def silent(self) -> frozenset[str]:
+        """Return none: this machine answers."""
+        return frozenset()
 
     def avoid(self, nodes: frozenset[str]) -> None:
         """Do nothing: there is only this machine."""

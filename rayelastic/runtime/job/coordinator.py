@@ -98,7 +98,8 @@ class Coordinator:
             retires=lambda handle: self._telemetry.read({handle.pe: handle}),
         )
         self._telemetry = JobTelemetry(job.name, self._cluster, self._life)
-        self._watchers = Watchers(self._cluster, self._life, self._plan, self._telemetry, self._lose)
+        patience = job.config.network.patience
+        self._watchers = Watchers(self._cluster, self._life, self._plan, self._telemetry, self._lose, patience)
         self._rescaling = Rescaling(
             job, self._cluster, host, self._journal, self._life, self._plan, self._telemetry.regions, clock, self._lose
         )

@@ -76,7 +76,7 @@ class Copies:
         """Start the processes that take the first copies, and return at once."""
         if self._is_needed:
             shares = set(self._context.placed().nodes.values())
-            self._second = second_nodes(shares, self._host.hosts(), self._second)
+            self._second = second_nodes(shares, self._host.hosts() - self._host.silent, self._second)
             for node in self._second.values():
                 self._holder(node)
 
@@ -106,7 +106,7 @@ class Copies:
         shares: dict[str, list[str]] = {}
         for pe in plan.pes:
             shares.setdefault(plan.nodes.get(pe, ""), []).append(pe)
-        hosts, size, problem = self._host.hosts(), 0, ""
+        hosts, size, problem = self._host.hosts() - self._host.silent, 0, ""
         nodes = dict.fromkeys(shares, "")
         about = File(STATE, MANIFEST, digest)
         content = next(SnapshotFolder(snapshot).chunks([(MANIFEST, digest)]))
@@ -329,7 +329,9 @@ class Copies:
         Raises:
             UnreadableError: After those that answer: another one doesn't.
         """
-        holders = {node: self._holder(node) for node in sorted((saved.nodes & self._host.hosts()) - {node})}
+        silent = self._host.silent  # asked last
+        nodes = sorted((saved.nodes & self._host.hosts()) - {node}, key=lambda name: (name in silent, name))
+        holders = {name: self._holder(name) for name in nodes}
         until = time.monotonic() + START_TIMEOUT
         while holders and time.monotonic() < until:
             for name, holder in list(holders.items()):

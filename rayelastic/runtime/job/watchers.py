@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rayelastic.errors import PELostError
-from rayelastic.runtime.job.job_cluster import CALL_TIMEOUT
+from rayelastic.runtime.job.job_cluster import ANSWER_TIMEOUT, CALL_TIMEOUT
 from rayelastic.runtime.job.telemetry import Legacy
 from rayelastic.runtime.values.status import PEStatus, State
 from rayelastic.runtime.watch.event_log import tell
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Watchers"]
 
 CAUSE_WAIT = 1.0  # seconds between a broken link and the report of the element that broke it
+LOST_MACHINE = 12.0  # seconds, of a machine that accepts no connection: links survive ten; Ray needs 15 to 75
 JOIN_TIMEOUT = 5.0  # seconds for a watching thread to detect the end
 WATCH_PERIOD = 2.0  # seconds of one watching call to a PE; its death ends the call at once
 
@@ -39,6 +41,9 @@ class Watchers:
         plan: Decides whether the job can continue without one.
         telemetry: Keeps the reports of those that finish.
         lost: Called after a loss that the job can't continue without; it fails then, or restores a checkpoint.
+        patience: Seconds after which a silent link counts as lost, and an element whose machine is silent, too: for
+            that LOST_MACHINE suffices.
+        clock: Returns seconds, monotonic.
     """
 
     def __init__(
@@ -48,12 +53,16 @@ class Watchers:
         plan: PlanInForce,
         telemetry: JobTelemetry,
         lost: Callable[[Failure], None],
+        patience: float,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._cluster = cluster
         self._life = life
         self._plan = plan
         self._telemetry = telemetry
         self._lost = lost
+        self._patience = min(patience, LOST_MACHINE)
+        self._clock = clock
         self._threads: list[threading.Thread] = []
 
     def watch(self, handle: PEHandle) -> None:
@@ -87,13 +96,16 @@ class Watchers:
     # -- implementation -------------------------------------------------------------------------------------------
 
     def _stay_with(self, handle: PEHandle) -> None:
+        heard = self._clock()
         while True:
             try:
-                status = handle.within(WATCH_PERIOD + CALL_TIMEOUT).wait(WATCH_PERIOD)
+                status = handle.within(WATCH_PERIOD + ANSWER_TIMEOUT).wait(WATCH_PERIOD)
+                heard = self._clock()
                 ended = status.state is State.FINISHED
                 legacy = Legacy.of(handle, complete=not self._cluster.takes_checkpoints) if ended else None
-            except TimeoutError:  # it is busy, or its library holds the GIL; links detect a silent loss
-                if not handle.is_alive():
+            except TimeoutError:  # it is busy, or its library holds the GIL; or its machine is gone
+                is_silent = self._clock() - heard >= self._patience and not handle.is_reachable()
+                if is_silent or not handle.is_alive():
                     self.lose(handle, f"PE {handle.pe} stopped answering")
                     return
                 if self._life.state.is_final or self._cluster.handles.get(handle.pe) is not handle:

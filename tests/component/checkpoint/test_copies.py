@@ -107,6 +107,8 @@ class Cluster:
     def hosts(self) -> frozenset[str]:
         return frozenset(self.disks)
 
+    silent: frozenset[str] = frozenset()
+
     def start_holder(self, spec: PESpec) -> Element:
         return Element(spec.pe, spec.node, self.disks[spec.node])
 

@@ -93,6 +93,8 @@ class Host:
     def hosts(self) -> frozenset[str]:
         return frozenset()
 
+    silent: frozenset[str] = frozenset()
+
 
 class Job:
     """A job that goes back when `lose` says so, on elements each of whose calls may go wrong."""

@@ -17,6 +17,8 @@ from rayelastic.runtime.job.watchers import Watchers
 from rayelastic.runtime.values.failure import Failure
 from rayelastic.runtime.values.status import OperatorSample, PESample, PEStatus, SinkResult, State
 
+PATIENCE = 10.0  # seconds
+
 
 @dataclass
 class Element:
@@ -25,6 +27,11 @@ class Element:
     pe: str
     says: list[PEStatus | Exception]
     alive: bool = False
+    reachable: bool = True
+    time: float = 0.0  # seconds, which go by while nobody answers
+
+    def is_reachable(self) -> bool:
+        return self.reachable
 
     def is_alive(self) -> bool:
         return self.alive
@@ -35,6 +42,8 @@ class Element:
 
     def wait(self, timeout: float) -> PEStatus:
         said = self.says.pop(0)
+        if isinstance(said, TimeoutError):
+            self.time += 5.0
         if isinstance(said, Exception):
             raise said
         return said
@@ -88,7 +97,8 @@ class Job:
         self.life.runs()
         self.telemetry = JobTelemetry("job", cast("Any", self.cluster), self.life)
         plan = cast("Any", Plan(dispensable or set()))
-        self.watchers = Watchers(cast("Any", self.cluster), self.life, plan, self.telemetry, self.life.fail)
+        parts = cast("Any", self.cluster), self.life, plan, self.telemetry, self.life.fail
+        self.watchers = Watchers(*parts, PATIENCE, lambda: self.element.time)
 
     def _ending(self, state: State, failure: Failure | None) -> None:
         self.results_at_the_end = self.telemetry.results()
@@ -152,6 +162,16 @@ def test_one_that_is_busy_is_waited_for() -> None:
     job.cluster.handles["pe0"].alive = True
     assert job.watch() == BROKEN.failure
     assert job.cluster.handles["pe0"].says == []
+
+
+@pytest.mark.parametrize("reachable", [True, False])
+def test_one_is_lost_whose_machine_does_not_answer_either(*, reachable: bool) -> None:
+    silent: list[PEStatus | Exception] = [TimeoutError("5 s")] * round(PATIENCE / 5.0)
+    job = Job(*silent, *silent, FINISHED) if reachable else Job(*silent)
+    job.element.alive, job.element.reachable = True, reachable
+    failure = job.watch()
+    assert (failure is None) is reachable
+    assert failure is None or failure.reason.startswith("PE pe0 stopped answering")
 
 
 @pytest.mark.parametrize("says", [BROKEN, PELostError("gone"), TimeoutError("silent")], ids=["fails", "lost", "silent"])
