@@ -310,16 +310,20 @@ class WindowedStream(TotalMethods, Generic[StreamT]):
             by: The field; tuples in which it is null or NaN are left out.
             name: The operator's name; 'top' by default.
             least: Whether to emit the smallest ones instead.
-            emit: As for ``process``.
-            every: As for ``process``.
-            until: As for ``process``.
+            emit: As for ``process``; early results run in Python.
+            every: As for ``process``, in Python.
+            until: As for ``process``, in Python.
+
+        It is native, and keeps k tuples of each window, or of each slice that windows share. Batches, windows by the
+        clock and sessions whose gaps are in their tuples run in Python. So does a field of enums or lists.
 
         Returns:
             A stream of the key fields, `start`, `end` and perhaps `final` as for ``fold``, `place` from 1 on, then the
-            other fields. The best is first; of equal ones, the first to arrive.
+            other fields. The best is first; of equal ones, the one with the earliest event time, then the first to
+            arrive. Windows by count have no `start` and `end`.
 
         Raises:
-            GraphError: An unknown field, or k isn't a positive number; as for ``process``.
+            GraphError: An unknown field, or k isn't a positive number; in Python as for ``process``.
 
         >>> import rayelastic as rel
         >>> topology = rel.Topology("largest")

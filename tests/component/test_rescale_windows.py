@@ -141,6 +141,14 @@ def test_windows_are_given_as_if_nothing_had_moved(window: str) -> None:
     check_moving(windows(window), events, Event, ["windows", "doubled"])
 
 
+def test_the_best_of_windows_are_given_as_if_nothing_had_moved() -> None:
+    def declared(events: Any) -> Any:
+        keyed = events.event_time("at", name="time", lateness=LATENESS).key_by("key")
+        return keyed.window(seconds=600, slide=200).top(3, "number", name="windows")
+
+    check_moving(declared, events, Event, ["windows"])
+
+
 @pytest.mark.parametrize("lane", ["compiled", "python"])
 def test_own_aggregates_are_given_as_if_nothing_had_moved(lane: str) -> None:
     def declared(events: Any) -> Any:

@@ -240,6 +240,7 @@ OperatorObject window(const std::string& name, const SchemaObject& input, const 
   named.read("shift", options.shift);
   named.read("rest", options.rest);
   named.read("lateness", options.lateness);
+  named.read("punctual", options.punctual);
   named.read("within", options.within);
   named.read("every", options.every);
   named.read("update", options.update);

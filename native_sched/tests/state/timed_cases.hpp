@@ -73,6 +73,20 @@ inline Make window(WindowKind kind, std::int64_t size, std::int64_t slide, bool 
   };
 }
 
+// The best rows by x, or by their note, with all of each.
+inline Make ranking(WindowKind kind, std::int64_t size, std::int64_t slide, const std::string& by, std::int64_t lateness = 0) {
+  return [=] {
+    std::vector<Field> fields = {field("key", Type::String), field("start", Type::Int64), field("end", Type::Int64)};
+    if (lateness > 0) fields.push_back(field("corrected", Type::Bool));
+    for (const char* const name : {"place", "at", "x", "note"}) {
+      Field each = std::string(name) == "place" ? field(name, Type::Int64) : *kRows->find(name);
+      fields.push_back(std::move(each));
+    }
+    const WindowOptions options{.kind = kind, .size = size, .slide = slide, .time = "at", .lateness = lateness, .punctual = true};
+    return make_window("r", kRows, schema_of(fields), {"key"}, options, {{AggregateFunction::Top, by, "at", 1, 3}});
+  };
+}
+
 inline Make joining(JoinKind kind, std::int64_t before, std::int64_t after, bool outer, bool timed = true, bool right_outer = false) {
   return [=] {
     std::vector<Field> fields = kRows->fields();
@@ -183,6 +197,8 @@ inline const std::vector<Case> kCases = {
     {window(WindowKind::Session, 5, 1)},
     {window(WindowKind::Time, 12, 4, false, 7)},
     {window(WindowKind::Session, 5, 1, false, 7)},
+    {ranking(WindowKind::Time, 12, 4, "x", 7)},
+    {ranking(WindowKind::Session, 5, 1, "note")},
     {joining(JoinKind::Latest, 0, 0, true), 2},
     {joining(JoinKind::Latest, 0, 0, false, false), 2},
     {joining(JoinKind::Pairs, 0, 0, true, false), 2},
@@ -195,7 +211,7 @@ inline const std::vector<Case> kCases = {
     {matching(true, true)},
     {matching(false, false)},
 };
-inline constexpr std::size_t kWindows = 9;  // the first ones
+inline constexpr std::size_t kWindows = 11;  // the first ones
 
 // Timers that several keys have at one time fire in any order.
 inline const std::vector<Case> kTimers = {{timing(0)}, {timing(5)}};

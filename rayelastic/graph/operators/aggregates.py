@@ -58,6 +58,7 @@ class AggregateFunction(Enum):
     DISTINCT = "distinct"
     LARGEST = "largest"
     QUANTILE = "quantile"
+    TOP = "top"  # whole tuples, of windows, with no aggregate beside it
 
 
 class Emit(Enum):
@@ -78,10 +79,11 @@ class AggregateSpec:
     Args:
         function: The function.
         field: The aggregated field; None counts tuples.
-        weight: The weights of a weighted mean; the event time that orders a first or last value, None: by arrival.
+        weight: The weights of a weighted mean; the event time that orders a first or last value, or equal ones of a
+            top, None: by arrival.
         first: Of a standard deviation, its degrees of freedom; of a largest value, its rank from 0. Of a quantile, its
-            probability; of a first or last value, 1 if it may be a null.
-        second: The number of ranks kept for largest values, or the relative error of a quantile.
+            probability; of a first or last value, 1 if it may be a null. Of a top, 1 if the least values are best.
+        second: The number of ranks kept for largest values, or of tuples of a top; the relative error of a quantile.
     """
 
     function: AggregateFunction
@@ -105,6 +107,8 @@ class AggregateSpec:
         return Named(name, self)
 
     def __str__(self) -> str:
+        if self.function is AggregateFunction.TOP:
+            return f"{'least' if self.first else 'top'} {self.second:g} by {self.field}"
         arguments = [name for name in (self.field, self.weight) if name is not None]
         if self.function is AggregateFunction.QUANTILE:
             arguments.append(f"{self.first:g}")
@@ -143,7 +147,11 @@ def aggregates_form(aggregates: tuple[tuple[str, AggregateSpec], ...], own: Comp
     """Describe the state of aggregates."""
     if own is not None:
         return f"record ({fields_form(own.state_schema)})"
-    return f"aggregates {', '.join(f'{one.function.value}({one.field or str()})' for _, one in aggregates)}"
+    kept = [
+        f"{one} of its tuples" if one.function is AggregateFunction.TOP else f"{one.function.value}({one.field or ''})"
+        for _, one in aggregates
+    ]
+    return f"aggregates {', '.join(kept)}"
 
 
 def fields_of(aggregates: tuple[tuple[str, AggregateSpec], ...]) -> frozenset[str]:
@@ -153,7 +161,9 @@ def fields_of(aggregates: tuple[tuple[str, AggregateSpec], ...]) -> frozenset[st
 
 def aggregated(aggregates: tuple[tuple[str, AggregateSpec], ...], own: CompiledAggregate | None) -> str:
     """Return the computed aggregates as text."""
-    return ", ".join(f"{name}={spec}" for name, spec in aggregates) if own is None else own.reason
+    if own is not None:
+        return own.reason
+    return ", ".join(f"{name}={spec}" if name else f"{spec}" for name, spec in aggregates)
 
 
 def count(field: str | None = None) -> AggregateSpec:

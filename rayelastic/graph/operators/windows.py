@@ -140,6 +140,7 @@ class Windowing(OperatorBody):
         own: A user's aggregate instead.
         assigner: Of assigned windows of aggregates. It emits start and end of each window of a tuple.
         function: A user's function in Python instead.
+        punctual: Whether a tuple behind the watermark is late though its window is open, as for functions.
     """
 
     window: Window
@@ -147,6 +148,7 @@ class Windowing(OperatorBody):
     own: CompiledAggregate | None = None
     assigner: CompiledFunction | None = None
     function: WindowFunction | None = None
+    punctual: bool = False
     operator_kind = "window"
 
     @property
@@ -193,13 +195,18 @@ class Windowing(OperatorBody):
         return None if code is None else replace(code, function=partial(_checked_windows, self.window, code))
 
     @property
+    def keeps_tuples(self) -> bool:
+        """Whether its state may have any field of its input."""
+        return self.function is not None or any(one.function is AggregateFunction.TOP for _, one in self.aggregates)
+
+    @property
     def runs_user_code(self) -> bool:
         """Whether the aggregate or the assigner is the user's own."""
         return self.own is not None or self.assigner is not None or self.function is not None
 
     def reads(self, spec: OperatorSpec, port: int) -> Collection[str] | None:  # noqa: ARG002
-        """Return the aggregated fields and the event time; None where a user's function runs."""
-        if self.runs_user_code or self.window.gap is not None:
+        """Return the aggregated fields and the event time; None where whole tuples are kept, or a function runs."""
+        if self.runs_user_code or self.keeps_tuples or self.window.gap is not None:
             return None
         return fields_of(self.aggregates).union(() if self.window.time is None else (self.window.time.field,))
 

@@ -239,7 +239,7 @@ def keeps_objects(spec: OperatorSpec) -> bool:
     state, schema = descriptor_of(spec), spec.input_schema
     if state is None or schema is None:
         return False
-    if isinstance(spec.body, Windowing) and spec.body.function is None:  # no tuples, but what it aggregates
+    if isinstance(spec.body, Windowing) and not spec.body.keeps_tuples:  # but what it aggregates
         names = {name for _, one in spec.body.aggregates for name in (one.field, one.weight)}
         columns = columns_of(schema, [name for name in schema.names if name in names])
         return replace(state, values=(), takes=columns).holds_objects

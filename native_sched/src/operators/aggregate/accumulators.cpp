@@ -15,6 +15,7 @@ namespace rayelastic {
 namespace {
 
 constexpr double kMostRanks = 1000;
+constexpr double kMostRecords = 1'000'000;  // of a ranking
 
 // Steps of one state: quantiles of one sketch, ranks of one list.
 bool share_state(const Aggregate& one, const Aggregate& other) {
@@ -35,6 +36,8 @@ void check_parameters(const Aggregate& aggregate) {
     throw std::invalid_argument("a quantile needs a probability between 0 and 1 and an error between 0 and 1");
   if (function == AggregateFunction::Largest && !(first >= 0 && first < second && second <= kMostRanks))
     throw std::invalid_argument("the largest values need a rank, from 0, less than how many are kept, at most 1000");
+  if (function == AggregateFunction::Top && !(second >= 1 && second <= kMostRecords))
+    throw std::invalid_argument("the best records are 1 to 1000000");
 }
 
 }  // namespace
@@ -52,7 +55,10 @@ Accumulators::Accumulators(std::shared_ptr<const Schema> input, std::shared_ptr<
     text_checks_.assign(own_->text_checks().begin(), own_->text_checks().end());
     return;
   }
-  if (results.size() != first + aggregates.size())
+  const bool ranks = aggregates.size() == 1 && aggregates[0].function == AggregateFunction::Top;
+  if (ranks) {
+    ranking_ = std::make_unique<Ranking>(input_, *output_, first);
+  } else if (results.size() != first + aggregates.size())
     throw std::invalid_argument("the output schema has to have one field per aggregate, after " + std::to_string(first) + " others");
   for (std::size_t i = 0; i < aggregates.size(); ++i) {
     const Aggregate& aggregate = aggregates[i];
@@ -72,7 +78,8 @@ Accumulators::Accumulators(std::shared_ptr<const Schema> input, std::shared_ptr<
       step.weight = field_named(aggregate.weight);
       (void)type_of_aggregate(AggregateFunction::WeightedMean, step.weight->type);
     }
-    const bool goes_by_time = is_first_or_last(aggregate.function) && !aggregate.weight.empty();
+    if (aggregate.function == AggregateFunction::Top && !ranks) throw std::invalid_argument("a ranking has no aggregates beside it");
+    const bool goes_by_time = (ranks || is_first_or_last(aggregate.function)) && !aggregate.weight.empty();
     if (goes_by_time) step.time.emplace(*input_, aggregate.weight);
     if (aggregate.function == AggregateFunction::Distinct) {
       const std::string names[] = {aggregate.field};
@@ -82,7 +89,7 @@ Accumulators::Accumulators(std::shared_ptr<const Schema> input, std::shared_ptr<
     if (step.output->type != type_of_aggregate(aggregate.function, type))
       throw std::invalid_argument("field '" + step.output->name + "' of the output schema has another type than its aggregate");
     const bool always = aggregate.function == AggregateFunction::Stddev || aggregate.function == AggregateFunction::Largest;
-    const bool never = counts || aggregate.function == AggregateFunction::Distinct;
+    const bool never = counts || aggregate.function == AggregateFunction::Distinct || ranks;
     const bool may_be_null = always || (!never && (step.field->nullable || (step.weight != nullptr && step.weight->nullable)));
     if (may_be_null && !step.output->nullable)
       throw std::invalid_argument("field '" + step.output->name + "' has to be nullable, because its aggregate may be null");
@@ -97,11 +104,11 @@ Accumulators::Accumulators(std::shared_ptr<const Schema> input, std::shared_ptr<
       step.state_offset = same->state_offset;
     } else {
       StateNeed need = need_of(aggregate.function, type);
-      if (goes_by_time) need.bytes += sizeof(std::int64_t);
+      if (goes_by_time && !ranks) need.bytes += sizeof(std::int64_t);
       step.state_offset = initial_.size();
       if (need.text) {
         text_offsets_.push_back(initial_.size());
-        text_checks_.push_back(check_of(aggregate, type));
+        text_checks_.push_back(ranks ? Ranking::check(input_, static_cast<std::size_t>(aggregate.second)) : check_of(aggregate, type));
       }
       initial_.resize(initial_.size() + need.bytes);
     }
@@ -142,6 +149,7 @@ std::uint64_t Accumulators::layout() const noexcept {
     digest = hash_of(digest ^ (static_cast<std::uint64_t>(step.aggregate.function) << 32 | type << 16 | step.state_offset));
     digest = hash_of(digest ^ std::bit_cast<std::uint64_t>(step.aggregate.second) ^ (counts_nulls(step.aggregate) ? 1 : 0));
   }
+  if (ranking_ != nullptr) digest = hash_of(digest ^ ranking_->layout() ^ std::bit_cast<std::uint64_t>(steps_[0].aggregate.first));
   return digest;
 }
 
@@ -179,7 +187,17 @@ void Accumulators::clear(std::byte* state) noexcept {
   std::memcpy(state, initial_.data(), state_size());
 }
 
-bool Accumulators::write(const std::byte* state, std::byte* record) const {
+std::size_t Accumulators::results(const std::byte* state) {
+  if (ranking_ == nullptr) return 1;
+  ranked_ = &ranking_->in_order(steps_[0], state + steps_[0].state_offset);
+  return ranked_->size();
+}
+
+bool Accumulators::write(const std::byte* state, std::byte* record, std::size_t number) const {
+  if (ranking_ != nullptr) {
+    ranking_->write((*ranked_)[number], static_cast<std::int64_t>(number) + 1, *output_, record);
+    return true;
+  }
   if (own_ != nullptr) return own_->write(state, *output_, std::span(output_->fields()).subspan(first_), record);
   for (const AggregateStep& step : steps_) {
     const Field& field = *step.output;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "operators/aggregate/aggregate_step.hpp"
+#include "operators/aggregate/ranking.hpp"
 #include "rayelastic/operators/aggregate/own_aggregate.hpp"
 
 namespace rayelastic {
@@ -43,8 +44,11 @@ class Accumulators {
   void copy(std::byte* into, const std::byte* from);
   // Gives back what a state has of the rooms; it is a new one then.
   void clear(std::byte* state) noexcept;
-  // The fields of an output record, which is zero before. Texts point into the state, or live until settle(). False: a user's code fails.
-  [[nodiscard]] bool write(const std::byte* state, std::byte* record) const;
+  // How many output records a state makes: 1, but of a ranking.
+  [[nodiscard]] std::size_t results(const std::byte* state);
+  // The fields of one of them, which is zero before; of a ranking, results() of the state was the last call. Texts point into the state, or
+  // live until settle(). False: a user's code fails.
+  [[nodiscard]] bool write(const std::byte* state, std::byte* record, std::size_t number = 0) const;
   // The texts of what was written have been copied.
   void settle() const noexcept {
     if (own_ != nullptr) own_->settle();
@@ -57,6 +61,8 @@ class Accumulators {
   std::shared_ptr<const Schema> output_;
   std::shared_ptr<OwnAggregate> own_ = {};  // in place of the steps
   std::vector<AggregateStep> steps_;
+  std::unique_ptr<Ranking> ranking_ = {};                  // of the only step
+  const std::vector<const std::byte*>* ranked_ = nullptr;  // of the last state of which there were results
   std::size_t first_;
   std::vector<std::byte> initial_;
   std::vector<std::size_t> text_offsets_;

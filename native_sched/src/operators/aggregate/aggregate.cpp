@@ -20,8 +20,8 @@ namespace {
 
 constexpr std::size_t kBatch = 64;
 constexpr std::size_t kMostPartialKeys = 1 << 16;  // a table of more isn't in a core's cache, and merging it is a pause
-constexpr std::array<std::string_view, 12> kNames = {"count", "sum",           "min",    "max",      "mean",    "first",
-                                                     "last",  "weighted_mean", "stddev", "distinct", "largest", "quantile"};
+constexpr std::array<std::string_view, 13> kNames = {"count",         "sum",    "min",      "max",     "mean",     "first", "last",
+                                                     "weighted_mean", "stddev", "distinct", "largest", "quantile", "top"};
 
 // A table by key, and the code that works on its states.
 struct Groups {
@@ -265,6 +265,7 @@ Type type_of_aggregate(AggregateFunction function, Type field) {
   switch (function) {
     case AggregateFunction::Count:
     case AggregateFunction::Distinct:
+    case AggregateFunction::Top:
       return Type::Int64;
     case AggregateFunction::Largest:
       needs(!is_text(field), "a number or a time");

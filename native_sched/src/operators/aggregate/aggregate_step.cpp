@@ -1,5 +1,6 @@
 #include "operators/aggregate/aggregate_step.hpp"
 
+#include "operators/aggregate/ranking.hpp"
 #include "record/numbers.hpp"
 
 namespace rayelastic {
@@ -14,6 +15,7 @@ StateNeed need_of(AggregateFunction function, Type field) noexcept {
     case AggregateFunction::Distinct:
     case AggregateFunction::Largest:
     case AggregateFunction::Quantile:
+    case AggregateFunction::Top:
       return {16, true};
     case AggregateFunction::Sum:
     case AggregateFunction::Mean:
@@ -40,6 +42,8 @@ void choose_code(AggregateStep& step) {
     case AggregateFunction::Largest:
     case AggregateFunction::Quantile:
       return choose_collection(step);
+    case AggregateFunction::Top:
+      return Ranking::choose_code(step);
     default:
       return choose_sums(step);
   }

@@ -65,6 +65,10 @@ class SpanWindow final : public TimedWindow {
     OutputWriter writer(core.output(), out, capacity, context);
     const std::size_t stride = core.input().record_size();
     for (std::int64_t i = 0; i < n; ++i, in += stride) {
+      if (punctual && time->of(in) + tick_behind() <= reached) {
+        if (!context->emit(1, in, 1)) return REL_STOPPED;
+        continue;
+      }
       if (const std::int64_t assigned = assigner.has_value() ? assigner->call(in, *context) : 0; assigned != 0)
         return assigned == REL_STOPPED ? assigned : REL_FAILED(i);
       const Outcome outcome = take(in, time->of(in), &writer);

@@ -68,7 +68,7 @@ class TimeWindow final : public TimedWindow {
   // With a slide longer than the size.
   [[nodiscard]] bool is_between_windows(std::int64_t at) const noexcept { return last_end_of(at) <= at; }
   [[nodiscard]] bool is_late(std::int64_t at) const noexcept {
-    return at < reached && last_end_of(at) + lateness <= reached && !is_between_windows(at);
+    return at < reached && (punctual || (last_end_of(at) + lateness <= reached && !is_between_windows(at)));
   }
   // Whether a window of a record that isn't late has been given.
   [[nodiscard]] bool is_corrected_by(std::int64_t at) const noexcept {

@@ -73,17 +73,20 @@ std::byte* WindowCore::read(StateReader& reader, bool make_it) {
 }
 
 bool WindowCore::give(const void* slot, const std::byte* state, const std::int64_t* bounds, OutputWriter& writer, bool corrected) {
-  std::byte* record = writer.next();
-  if (record == nullptr) return false;
-  table_->extractor().restore(KeyedState::key_of(slot), *output_, key_fields_, record);
-  if (bounds != nullptr) {
-    TimeField::write(start_->type, bounds[0], record + start_->offset);
-    TimeField::write(end_->type, bounds[1], record + end_->offset);
+  const std::size_t results = accumulators_->results(state);
+  for (std::size_t i = 0; i < results; ++i) {
+    std::byte* record = writer.next();
+    if (record == nullptr) return false;
+    table_->extractor().restore(KeyedState::key_of(slot), *output_, key_fields_, record);
+    if (bounds != nullptr) {
+      TimeField::write(start_->type, bounds[0], record + start_->offset);
+      TimeField::write(end_->type, bounds[1], record + end_->offset);
+    }
+    if (corrected_ != nullptr) record[corrected_->offset] = static_cast<std::byte>(corrected ? 1 : 0);
+    if (!accumulators_->write(state, record, i)) return false;
+    writer.detach(record);
+    accumulators_->settle();
   }
-  if (corrected_ != nullptr) record[corrected_->offset] = static_cast<std::byte>(corrected ? 1 : 0);
-  if (!accumulators_->write(state, record)) return false;
-  writer.detach(record);
-  accumulators_->settle();
   return true;
 }
 

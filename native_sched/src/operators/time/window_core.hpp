@@ -47,7 +47,7 @@ class WindowCore {
   // Why something failed; empty as long as nothing has.
   [[nodiscard]] std::string problem() const { return function_ == nullptr ? accumulators_->problem() : function_->problem(); }
 
-  // Gives a window of a key. Null bounds: of a count. `corrected` counts where the output has a field for it. False: stop, or there is a
+  // Gives a window of a key: a record, or those of a ranking. Null bounds: of a count. `corrected` counts where the output has a field for it. False: stop, or there is a
   // problem.
   [[nodiscard]] bool give(const void* slot, const std::byte* state, const std::int64_t* bounds, OutputWriter& writer,
                           bool corrected = false);

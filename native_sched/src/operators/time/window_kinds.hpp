@@ -74,7 +74,8 @@ class TimedWindow : public Operator, public TimedState {
         times(options.times),
         size(options.size),
         slide(options.slide),
-        lateness(options.lateness) {
+        lateness(options.lateness),
+        punctual(options.punctual && options.lateness == 0) {
     if (!options.now) time.emplace(*ports.input, options.time, options.shift);
     keep(&core.table(), nullptr);
   }
@@ -99,6 +100,7 @@ class TimedWindow : public Operator, public TimedState {
   const std::int64_t size;
   const std::int64_t slide;
   const std::int64_t lateness;
+  const bool punctual;
   DueKeys due;
 };
 

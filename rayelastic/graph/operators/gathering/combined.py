@@ -14,7 +14,7 @@ from rayelastic.errors import ErrorCode, GraphError, LaneError
 from rayelastic.graph.operators.aggregates import Emit, check_updates
 from rayelastic.graph.operators.aggregation import Aggregation
 from rayelastic.graph.operators.functions import function_operator
-from rayelastic.graph.operators.gathering.declared import When, checked, declared, shown_of, window_schema
+from rayelastic.graph.operators.gathering.declared import When, checked, declared, shown_of, why_python, window_schema
 from rayelastic.graph.operators.processes import KeyedProcess, instance_of
 from rayelastic.graph.operators.window_function import Accumulator, Early, Shown
 from rayelastic.graph.operators.windows import Window, Windowing, WindowKind, compiled_assigner
@@ -247,11 +247,7 @@ def _code(up: Upstream, request: AggregateRequest, lane: object, refusal: str) -
 
 
 def _not_native(window: Window, when: When, instance: object) -> str:
-    if not window.is_native:
-        return f"{window} are accumulated in Python"
-    if when.every is not None or when.until is not None or when.emit not in (Emit.FINAL, Emit.FINAL.value):
-        return "Python computes early results"
-    return "" if hasattr(instance, "merge") else _NO_MERGE
+    return why_python(window, when) or ("" if hasattr(instance, "merge") else _NO_MERGE)
 
 
 def _results(up: Upstream, request: AggregateRequest, code: CompiledAggregate | LaneError) -> Schema:

@@ -10,11 +10,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from rayelastic.errors import ErrorCode, GraphError, LaneError
-from rayelastic.graph.operators.aggregates import Emit
+from rayelastic.graph.operators.aggregates import AggregateFunction, AggregateSpec, Emit
 from rayelastic.graph.operators.gathering.accumulators import Collected, Each, Folded, Reduced, Top
 from rayelastic.graph.operators.gathering.folds import check_together
 from rayelastic.graph.operators.window_function import Accumulator, Early, Shown, WindowFunction
-from rayelastic.graph.operators.windows import BOUNDS, CORRECTED, Window, Windowing, WindowKind
+from rayelastic.graph.operators.windows import (
+    BOUNDS,
+    CORRECTED,
+    Window,
+    Windowing,
+    WindowKind,
+    compiled_assigner,
+)
 from rayelastic.graph.records.schema import Schema, laid_out
 from rayelastic.graph.records.shown import conflict, invalid, shown
 from rayelastic.graph.records.time_info import Seconds
@@ -32,6 +39,7 @@ __all__ = [
     "checked",
     "declared",
     "shown_of",
+    "why_python",
     "window_collect",
     "window_fold",
     "window_process",
@@ -109,8 +117,7 @@ def window_collect(up: Upstream, window: Window, name: str, when: When) -> Opera
 
 def window_top(up: Upstream, window: Window, name: str, k: object, by: str, least: bool, when: When) -> OperatorSpec:
     """See ``WindowedStream.top``."""
-    with NewOperator(name, up.operators):
-        early = checked(up, window, when)
+    with NewOperator(name, up.operators) as location:
         if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= _MOST:
             raise GraphError(
                 f"top of {shown(k)} tuples", hint=f"Pass a number from 1 to {_MOST:,}", code=ErrorCode.OUT_OF_RANGE
@@ -121,10 +128,31 @@ def window_top(up: Upstream, window: Window, name: str, k: object, by: str, leas
                 hint=up.schema.suggestion(str(by)),
                 code=ErrorCode.UNKNOWN_FIELD,
             )
-        shown_too = shown_of(window, early)
-        accumulator = Top(k, up.schema.names.index(by), least, _others(up), shown_too)
-        gives = window_schema(up, window, name, shown_too, [(PLACE, "l", False), *_kept(up)])
-        return declared(up, window, name, accumulator, early, gives)
+        columns, ordered = [(PLACE, "l", False), *_kept(up)], up.schema.field(by).type
+        why = why_python(window, when)
+        if not why and not (ordered.is_ordered or ordered.is_text):
+            why = f"Python compares field '{by}', which is {ordered.value}"
+        if why:
+            early = checked(up, window, when)
+            shown_too = shown_of(window, early)
+            accumulator = Top(k, up.schema.names.index(by), least, _others(up), shown_too)
+            gives = window_schema(up, window, name, shown_too, columns)
+            return declared(up, window, name, accumulator, early, gives, rejected=LaneError(why))
+        gives = window_schema(up, window, name, shown_of(window, Early()), columns)
+        time = None if window.time is None else window.time.field
+        best = AggregateSpec(AggregateFunction.TOP, by, time, float(least), k)
+        assigner = compiled_assigner(up, window, name, location)
+        body = Windowing(window, (("", best),), assigner=assigner, punctual=True)
+        outputs = (OutputPort(OUT, gives), *_late(up, window))
+        return up.operator(name, body, location, outputs, keys=up.keys, ttl=window.ttl)
+
+
+def why_python(window: Window, when: When) -> str:
+    """Return why such results of windows run in Python; empty if nothing requires that."""
+    if not window.is_native:
+        return f"{window} are accumulated in Python"
+    early = when.every is not None or when.until is not None or Emit(when.emit) is not Emit.FINAL
+    return "Python computes early results" if early else ""
 
 
 def checked(up: Upstream, window: Window, when: When) -> Early:
@@ -193,14 +221,17 @@ def declared(
         bounded: Whether results have the bounds of the window.
         rejected: Why it isn't compiled, if that was tried.
     """
-    late = (OutputPort(LATE, up.schema, optional=True),) if window.time is not None else ()
     moment = laid_out(
         "Moment", _moment(up, window, [bound if bound not in up.keys else f"window_{bound}" for bound in BOUNDS])
     )
     why, refusal = ("", None) if rejected is None else (rejected.problem, rejected.details or None)
     function = WindowFunction(accumulator, early, up.schema, moment, bounded, why, refusal)
-    outputs = (OutputPort(OUT, results), *late)
+    outputs = (OutputPort(OUT, results), *_late(up, window))
     return up.operator(name, Windowing(window, (), function=function), caller_location(), outputs, keys=up.keys)
+
+
+def _late(up: Upstream, window: Window) -> tuple[OutputPort, ...]:
+    return (OutputPort(LATE, up.schema, optional=True),) if window.time is not None else ()
 
 
 def _moment(up: Upstream, window: Window, bounds: Sequence[str]) -> list[tuple[str, str, bool]]:
@@ -223,7 +254,7 @@ def window_schema(
     up: Upstream, window: Window, name: str, shown_too: Shown, columns: list[tuple[str, str, bool]]
 ) -> Schema:
     """Lay out results: the keys, the bounds of the window, the fields about it, then the columns."""
-    before = _moment(up, window, BOUNDS)
+    before = _moment(up, window, () if window.kind is WindowKind.COUNT else BOUNDS)
     before += [(flag, "b", False) for flag in shown_too.flags]
     taken = {field for field, _, _ in before}
     twice = next((field for field, _, _ in columns if field in taken), None)

@@ -27,15 +27,18 @@ enum class AggregateFunction : std::uint8_t {
   Distinct,      // how many different values, exactly
   Largest,       // the value of a rank from above; null if there are fewer
   Quantile,      // of a sketch with relative error: quantile_sketch.hpp; NaNs are left out
+  Top,           // of windows, without others beside it: a record of the result for each of the best records, the best first; ranking.hpp
   Own            // a user's, which has no other aggregates beside it and gives all fields of the result
 };
 
 struct Aggregate {
   AggregateFunction function = AggregateFunction::Count;
-  std::string field = {};   // empty for a count of tuples; a count of a field counts what isn't null
-  std::string weight = {};  // field of the weights of WeightedMean; First, Last: of the event time by which they go, empty: as they come
-  double first = 0;   // Stddev: degrees of freedom taken away; Largest: rank, from 0; Quantile: probability; First, Last: 1 if nulls count
-  double second = 0;  // Largest: ranks kept; Quantile: relative error
+  std::string field = {};  // empty for a count of tuples; a count of a field counts what isn't null
+  std::string weight =
+      {};  // field of the weights of WeightedMean; First, Last, Top: of the event time by which they go, empty: as they come
+  double first =
+      0;  // Stddev: degrees of freedom taken away; Largest: rank, from 0; Quantile: probability; First, Last: 1 if nulls count; Top: 1 if the least are best
+  double second = 0;  // Largest: ranks kept; Top: records; Quantile: relative error
   std::shared_ptr<OwnAggregate> own = {};
 };
 
@@ -58,7 +61,7 @@ enum class Emit : std::uint8_t {
 [[nodiscard]] AggregateFunction aggregate_function_of(std::string_view name);
 
 // The type of an aggregate of a field: count and distinct int64; sum int64 of integers and bool, float64 of floats, duration of
-// durations, decimal of decimals; means, stddev and quantile float64; min, max, first, last, largest the field's own. Throws std::invalid_argument for a sum
+// durations, decimal of decimals; means, stddev and quantile float64; top int64, the place; min, max, first, last, largest the field's own. Throws std::invalid_argument for a sum
 // of texts and the like.
 [[nodiscard]] Type type_of_aggregate(AggregateFunction function, Type field);
 

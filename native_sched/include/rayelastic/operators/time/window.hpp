@@ -35,6 +35,7 @@ struct WindowOptions {
   std::int64_t shift = 0;     // ticks to be added to it
   bool rest = false;          // of Count: at the end, records of a key that were in no window yet are given in one more that isn't full
   std::int64_t lateness = 0;  // of all but Count: ticks for which a window that was given still takes records
+  bool punctual = false;      // of all but Count, without a lateness: records behind the watermark are late, whatever their windows
   WindowTimes times = {};     // of Time: where windows start
   TimeToLive ttl = {};        // of Count, without `rest`: after how long without a record a key begins anew
   // Of Assigned: emits start and end, of the type of the time, of each window of a record. Null: state is read, and no record comes.
