@@ -436,10 +436,10 @@ class Gather:
     Where a stream comes in by any number of links, more and fewer while it runs.
     """
 
-    def __init__(self, name: str, schema: Schema, local_ends: int = 0, tolerant: bool = False, in_turn: bool = False, end_mark: int = 0) -> None:
+    def __init__(self, name: str, schema: Schema, local_ends: int = 0, tolerant: bool = False, in_turn: bool = False, end_mark: int = 0, any_order: bool = False) -> None:
         """
         local_ends: taps that end into it; tolerant: a link that is lost doesn't fail the PE; in_turn: in the order of a router's turns;
-        end_mark: is sent behind the last record (0: none).
+        end_mark: is sent behind the last record (0: none); any_order: in_turn, but as it comes.
         """
 
     def add(self, link: Link) -> bool:

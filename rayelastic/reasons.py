@@ -236,7 +236,9 @@ class Code(Enum):
 
     SOURCE_ALONE = "a source stands alone"
     SPLIT_BY_KEY = "can be split into pipelines and replicated by key; each key keeps its order"
-    SPLIT_IN_TURN = "can be split into pipelines and replicated; the order of its input is restored"
+    SPLIT_IN_TURN = "can be split into pipelines and replicated; the order of its input is restored ({by})"
+    SPLIT_MEETING = "can be split into pipelines and replicated; each stream that it receives keeps its order ({by})"
+    SPLIT_ANY_ORDER = "can be split into pipelines and replicated; tuples may overtake each other ({by})"
     SPLIT_ONLY = "can be split into pipelines"
     LOOP_TOGETHER = "what goes round stays together"
     CHANNELS = "has as many channels as pay"

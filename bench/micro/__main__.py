@@ -37,6 +37,7 @@ PROGRAMS: dict[str, list[str]] = {
     "native_data": ["rounds=3"],
     "link": ["seconds=0.05", "rounds=3"],
     "map_chain": ["records=500000", "sentences=20000", "rounds=3"],
+    "one_replica": ["tuples=20000000", "rounds=3"],
     "log_filter": ["lines=200000", "rounds=3"],
     "timers": ["keys=20000", "rounds=3"],
     "waiting": ["rounds=2"],

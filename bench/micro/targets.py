@@ -43,6 +43,8 @@ class Target:
 
 TARGETS = {
     "hop.record.128.64": Target(Of.RATIO, most=2),
+    "region.one.source": Target(Of.RATIO, most=1.03),
+    "region.one.union": Target(Of.RATIO, most=1.03),
     "keyed.count": Target(Of.DIFFERENCE, most=8),
     "keyed.words": Target(Of.RATIO, least=1.6),
     "hop.payload.ratio": Target(Of.RATIO, most=1.5),

@@ -99,6 +99,7 @@ class ErrorCode(StrEnum):
 
     # Keys, time and state
     NO_KEY = auto()
+    NO_ORDER = auto()
     KEY_MISMATCH = auto()
     NO_EVENT_TIME = auto()
     BAD_EVENT_TIME = auto()

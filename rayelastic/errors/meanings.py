@@ -84,6 +84,7 @@ closed-feedback: A feedback is closed twice.; Unite the returning streams first.
 branching-stage: An ordered stage has branches.; Leave `order=` out, or branch downstream.
 # Keys, time and state
 no-key: A keyed operator has an input without a key.; Write `.key_by(...)` before it.
+no-order: `ordered=True` where the input has no order as a whole.; Write it upstream, or leave `ordered=` out.
 key-mismatch: Keys have different types or numbers of fields.; Give both sides keys of the same types.
 no-event-time: An operation needs event time and its input has none.; Write `.event_time(field)` before it.
 bad-event-time: A field isn't usable as event time.; Use a datetime, an integer or a float without nulls.

@@ -18,6 +18,7 @@ from rayelastic.graph.spec.concurrency import Concurrency
 from rayelastic.graph.spec.dead_letters import OnError
 from rayelastic.graph.spec.declaration import LaneChoice, declaring
 from rayelastic.graph.spec.location import caller_location
+from rayelastic.graph.spec.ordering import OrderChoice
 from rayelastic.graph.spec.requests import FunctionKind
 
 __all__ = ["ErrorChoice", "FunctionMethods"]
@@ -41,6 +42,7 @@ class FunctionMethods(StreamBase[StreamT]):
         on_error: ErrorChoice = "fail",
         sides: Mapping[str, object] = NO_SIDES,
         concurrent: Concurrency | None = None,
+        ordered: OrderChoice = None,
     ) -> StreamT:
         """Emit one tuple for each.
 
@@ -57,9 +59,13 @@ class FunctionMethods(StreamBase[StreamT]):
                 `.side(port)` of the result.
             concurrent: rel.concurrent(capacity=...): the number of calls that may be in flight. An `async def` fn has
                 rel.concurrent() by default, a plain one none.
+            ordered: The order of its output when it has several replicas. True: that of its input. 'key': each key of
+                the stream keeps its order, and a key has one replica. False: any, so that no tuple waits for a slow
+                one. None: that of its input; where streams meet, each keeps its own. `explain()` shows it.
 
         Raises:
-            GraphError: The name is taken or invalid, or fn isn't a function of one tuple.
+            GraphError: The name is taken or invalid, or fn isn't a function of one tuple. Or ordered=True where
+                the input has no order, such as downstream of a union, or ordered='key' without a key_by.
             LaneError: The execution mode is unsupported.
             SchemaError: The schema of what fn returns is unknown, or a record can't hold it.
 
@@ -79,6 +85,7 @@ class FunctionMethods(StreamBase[StreamT]):
             function_operator(
                 self._upstream, FunctionKind.MAP, name, fn,
                 schema=schema, lane=lane, on_error=on_error, sides=sides, concurrent=concurrent,
+                ordered=ordered,
             )
         )  # fmt: skip
 
@@ -91,6 +98,7 @@ class FunctionMethods(StreamBase[StreamT]):
         lane: LaneChoice = "auto",
         on_error: ErrorChoice = "fail",
         concurrent: Concurrency | None = None,
+        ordered: OrderChoice = None,
     ) -> StreamT:
         """Keep the tuples for which fn is true. Arguments and errors as for ``map``."""
         return self._declare(
@@ -102,6 +110,7 @@ class FunctionMethods(StreamBase[StreamT]):
                 lane=lane,
                 on_error=on_error,
                 concurrent=concurrent,
+                ordered=ordered,
             )
         )
 
@@ -116,6 +125,7 @@ class FunctionMethods(StreamBase[StreamT]):
         on_error: ErrorChoice = "fail",
         sides: Mapping[str, object] = NO_SIDES,
         concurrent: Concurrency | None = None,
+        ordered: OrderChoice = None,
     ) -> StreamT:
         """Emit any number of tuples for each: fn yields them. Arguments and errors as for ``map``."""
         return self._declare(
@@ -129,6 +139,7 @@ class FunctionMethods(StreamBase[StreamT]):
                 on_error=on_error,
                 sides=sides,
                 concurrent=concurrent,
+                ordered=ordered,
             )
         )
 
@@ -141,6 +152,7 @@ class FunctionMethods(StreamBase[StreamT]):
         schema: object = None,
         lane: LaneChoice = "auto",
         on_error: ErrorChoice = "fail",
+        ordered: OrderChoice = None,
     ) -> StreamT:
         """Emit what fn returns, unless it is None. Arguments and errors as for ``map``.
 
@@ -153,7 +165,7 @@ class FunctionMethods(StreamBase[StreamT]):
         return self._declare(
             function_operator(
                 self._upstream, FunctionKind.FLAT_MAP, name, fn,
-                schema=schema, lane=lane, on_error=on_error, drops_none=True,
+                schema=schema, lane=lane, on_error=on_error, drops_none=True, ordered=ordered,
             )
         )  # fmt: skip
 

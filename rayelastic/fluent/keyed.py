@@ -18,6 +18,7 @@ from rayelastic.graph.operators.processes import process
 from rayelastic.graph.records.time_info import Lifetime
 from rayelastic.graph.spec.concurrency import Concurrency
 from rayelastic.graph.spec.declaration import LaneChoice
+from rayelastic.graph.spec.ordering import OrderChoice
 from rayelastic.graph.spec.requests import FunctionKind
 
 __all__ = ["KeyedMethods"]
@@ -41,6 +42,7 @@ class KeyedMethods(StreamBase[StreamT]):
         on_error: ErrorChoice = "fail",
         sides: Mapping[str, object] = NO_SIDES,
         concurrent: Concurrency | None = None,
+        ordered: OrderChoice = None,
     ) -> StreamT:
         """Emit one tuple for each; with state= by a function of the tuple and its key's state.
 
@@ -57,6 +59,7 @@ class KeyedMethods(StreamBase[StreamT]):
             on_error: As for Stream.map.
             sides: As for Stream.map.
             concurrent: As for Stream.map; not with state=.
+            ordered: As for Stream.map; not with state=, whose keys keep their order.
 
         On a stream with an event time, ttl is in event time. A key expires for a tuple whose time, or the watermark, is
         more than ttl after the key's latest tuple. Results depend on the tuples alone, as long as none is late.
@@ -84,6 +87,7 @@ class KeyedMethods(StreamBase[StreamT]):
             function_operator(
                 self._upstream, FunctionKind.MAP, name, fn,
                 state=state, ttl=ttl, schema=schema, lane=lane, on_error=on_error, sides=sides, concurrent=concurrent,
+                ordered=ordered,
             )
         )  # fmt: skip
 
@@ -98,12 +102,14 @@ class KeyedMethods(StreamBase[StreamT]):
         lane: LaneChoice = "auto",
         on_error: ErrorChoice = "fail",
         concurrent: Concurrency | None = None,
+        ordered: OrderChoice = None,
     ) -> StreamT:
         """Keep the tuples for which fn is true. Arguments as for ``map``."""
         return self._declare(
             function_operator(
                 self._upstream, FunctionKind.FILTER, name, as_function(fn),
                 state=state, ttl=ttl, lane=lane, on_error=on_error, concurrent=concurrent,
+                ordered=ordered,
             )
         )  # fmt: skip
 
@@ -120,12 +126,14 @@ class KeyedMethods(StreamBase[StreamT]):
         on_error: ErrorChoice = "fail",
         sides: Mapping[str, object] = NO_SIDES,
         concurrent: Concurrency | None = None,
+        ordered: OrderChoice = None,
     ) -> StreamT:
         """Emit any number of tuples for each: fn yields them. Arguments as for ``map``."""
         return self._declare(
             function_operator(
                 self._upstream, FunctionKind.FLAT_MAP, name, fn,
                 state=state, ttl=ttl, schema=schema, lane=lane, on_error=on_error, sides=sides, concurrent=concurrent,
+                ordered=ordered,
             )
         )  # fmt: skip
 

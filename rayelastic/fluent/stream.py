@@ -36,6 +36,7 @@ from rayelastic.graph.spec.declaration import NewOperator, declaring
 from rayelastic.graph.spec.location import caller_location
 from rayelastic.graph.spec.operator_class import definition_of
 from rayelastic.graph.spec.operator_spec import OperatorSpec
+from rayelastic.graph.spec.ordering import OrderChoice
 from rayelastic.graph.spec.ports import LATE, stream_name
 
 __all__ = ["KeyedStream", "Stream", "SunkStream", "TimelyStream", "WindowedStream", "apply"]
@@ -156,7 +157,15 @@ class Stream(
             raise GraphError(f"union of different schemas: {schemas}", hint=hint, code=ErrorCode.SCHEMA_MISMATCH)
 
     @named
-    def apply(self, operator: Any, *, name: str = "", on_error: ErrorChoice = "fail", **others: Stream) -> Any:
+    def apply(
+        self,
+        operator: Any,
+        *,
+        name: str = "",
+        on_error: ErrorChoice = "fail",
+        ordered: OrderChoice = None,
+        **others: Stream,
+    ) -> Any:
         """Send the tuples to an operator of a class that is decorated with @rel.operator.
 
         Arguments and errors as of ``Topology.apply``. This stream is the first input port, `others` are the rest.
@@ -172,7 +181,7 @@ class Stream(
             if first in others:
                 problem, hint = f"its input port '{first}' has two streams", "Unite them first: a.union(b).apply(...)"
                 raise GraphError(problem, hint=hint, code=ErrorCode.DUPLICATE_STREAM)
-        return apply(self.topology, name, operator, {first: self, **others}, on_error)
+        return apply(self.topology, name, operator, {first: self, **others}, on_error, ordered)
 
     @named
     def sink(self, sink: Any, *, name: str = "") -> SunkStream:
@@ -388,12 +397,17 @@ class SunkStream:
 
 
 def apply(
-    topology: Declarations, name: str, operator: Any, streams: Mapping[str, object], on_error: object = OnError.FAIL
+    topology: Declarations,
+    name: str,
+    operator: Any,
+    streams: Mapping[str, object],
+    on_error: object = OnError.FAIL,
+    ordered: object = None,
 ) -> Stream | Streams[Stream] | SunkStream:
     """See ``Topology.apply``."""
     with NewOperator(name, topology.operators):
         inputs = {port: taken(topology, port, stream) for port, stream in streams.items()}
-    spec = class_operator(name, operator, inputs, topology.operators, topology.compiler, on_error)
+    spec = class_operator(name, operator, inputs, topology.operators, topology.compiler, on_error, ordered)
     declare(topology, spec)
     streams_by_port = {port: Stream(topology, *parts) for port, parts in streams_of(spec).items()}
     if not streams_by_port:

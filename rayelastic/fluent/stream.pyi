@@ -20,6 +20,7 @@ from rayelastic.graph.records.time_info import Lifetime, Seconds, TimeUnit
 from rayelastic.graph.spec.concurrency import Concurrency
 from rayelastic.graph.spec.declaration import LaneChoice
 from rayelastic.graph.spec.operator_spec import OperatorSpec
+from rayelastic.graph.spec.ordering import OrderChoice
 
 __all__ = ["KeyedStream", "Stream", "SunkStream", "TimelyStream", "WindowedStream", "apply"]
 
@@ -46,6 +47,7 @@ class _Filter(TypedDict, total=False):
     name: str
     on_error: ErrorChoice
     concurrent: Concurrency | None
+    ordered: OrderChoice
 
 class _Map(_Filter, total=False):
     sides: Mapping[str, object]
@@ -56,6 +58,7 @@ class _ListMap(TypedDict, total=False):
     lane: LaneChoice
     on_error: ErrorChoice
     sides: Mapping[str, object]
+    ordered: OrderChoice
 
 class _Lane(TypedDict, total=False):
     lane: LaneChoice
@@ -63,6 +66,7 @@ class _Lane(TypedDict, total=False):
 class _FilterMap(_Lane, total=False):
     name: str
     on_error: ErrorChoice
+    ordered: OrderChoice
 
 class _MapLane(_Map, _Lane, total=False): ...
 class _FilterLane(_Filter, _Lane, total=False): ...
@@ -304,7 +308,15 @@ class Stream(StreamBase[Stream[Any]], Generic[T]):
     def head(self, count: int, *, name: str = "") -> Stream[T]: ...
     def print(self, *, name: str = "") -> SunkStream: ...
     def union(self, *others: Stream[T]) -> Stream[T]: ...
-    def apply(self, operator: Any, *, name: str = "", on_error: ErrorChoice = "fail", **others: Stream[Any]) -> Any: ...
+    def apply(
+        self,
+        operator: Any,
+        *,
+        name: str = "",
+        on_error: ErrorChoice = "fail",
+        ordered: OrderChoice = None,
+        **others: Stream[Any],
+    ) -> Any: ...
     def sink(self, sink: Any, *, name: str = "") -> SunkStream: ...
     def window(
         self,
@@ -773,5 +785,10 @@ class SunkStream:
     def __getattr__(self, attribute: str) -> NoReturn: ...
 
 def apply(
-    topology: Declarations, name: str, operator: Any, streams: Mapping[str, object], on_error: object = ...
+    topology: Declarations,
+    name: str,
+    operator: Any,
+    streams: Mapping[str, object],
+    on_error: object = ...,
+    ordered: object = ...,
 ) -> Stream[Any] | Streams[Stream[Any]] | SunkStream: ...

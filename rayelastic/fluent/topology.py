@@ -17,6 +17,7 @@ from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.records.shown import counted, shown
 from rayelastic.graph.spec.declaration import NewOperator, declaring
 from rayelastic.graph.spec.location import caller_location
+from rayelastic.graph.spec.ordering import OrderChoice
 
 __all__ = ["Topology"]
 
@@ -172,13 +173,22 @@ class Topology(Declarations):
         return Feedback(self, name, schema, location)
 
     @named
-    def apply(self, operator: Any, *, name: str = "", on_error: ErrorChoice = "fail", **streams: Stream) -> Any:
+    def apply(
+        self,
+        operator: Any,
+        *,
+        name: str = "",
+        on_error: ErrorChoice = "fail",
+        ordered: OrderChoice = None,
+        **streams: Stream,
+    ) -> Any:
         """Declare an operator of a class that is decorated with @rel.operator.
 
         Args:
             operator: An instance of the class; it is copied.
             name: The operator's name; its class's by default.
             on_error: As for Stream.map, when `invoke` raises for a tuple.
+            ordered: As for Stream.map, of an operator without state and with one input port.
             streams: input port = stream; partitioned stateful operators require a key_by on each.
 
         Returns:
@@ -201,7 +211,7 @@ class Topology(Declarations):
         >>> [tuple(t) for t in rel.run(topology)["out"]]
         [(1,), (5,)]
         """
-        return apply(self, name, operator, streams, on_error)
+        return apply(self, name, operator, streams, on_error, ordered)
 
     def __repr__(self) -> str:
         return f"<Topology {self.name}: {counted(len(self.operators), 'operator')}>"

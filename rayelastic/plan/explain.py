@@ -11,6 +11,7 @@ from rayelastic.graph.operators.joins.build_first import Waiting, sources_that_w
 from rayelastic.graph.operators.joins.by_key import RIGHT
 from rayelastic.graph.spec.operator_spec import OperatorSpec
 from rayelastic.graph.spec.order import Graph, memory_of
+from rayelastic.graph.spec.ports import operator_of
 from rayelastic.graph.spec.unread import mark_unread
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.plan_text import WIDTH, counted, kind_text
@@ -22,7 +23,6 @@ __all__ = ["OperatorInfo", "describe", "explain"]
 _WHY = {
     RegionKind.SOURCE: Code.SOURCE_ALONE,
     RegionKind.DATA_PARALLEL: Code.SPLIT_BY_KEY,
-    RegionKind.STATELESS: Code.SPLIT_IN_TURN,
     RegionKind.PIPELINE: Code.SPLIT_ONLY,
     RegionKind.LOOP: Code.LOOP_TOGETHER,
     RegionKind.STAGE: Code.CHANNELS,
@@ -79,7 +79,7 @@ def explain(graph: Graph, plan: ExecPlan) -> str:
     for planned in plan.regions:
         region = planned.region
         where = ", ".join(dict.fromkeys(pe for p in planned.pipelines for pe in p.pes))
-        lines += ["", *_wrapped(f"{region.name}  {kind_text(region)}: {_WHY[region.kind]()}; in {where}", 4)]
+        lines += ["", *_wrapped(f"{region.name}  {kind_text(region)}: {_how(graph, plan, region)}; in {where}", 4)]
         for name in region.operators:
             info = infos[name]
             head = f"    {name:<{names}}  {info.kind:<{kinds}}  {info.lane:<{lanes}}  "
@@ -90,6 +90,19 @@ def explain(graph: Graph, plan: ExecPlan) -> str:
                 lines += _wrapped(head + info.reason, len(head))
         lines += _notes(marked, region, waiting)
     return "\n".join(lines) + "\n"
+
+
+def _how(graph: Graph, plan: ExecPlan, region: Region) -> Reason:
+    """Say how a region can be parallelised, which order its replicas keep, and whether the program sets that."""
+    if region.kind is not RegionKind.STATELESS:
+        return _WHY[region.kind]()
+    set_by = [spec.ordered for spec in map(graph.operators.__getitem__, region.operators) if spec.ordered is not None]
+    by = f"ordered={not region.any_order}" if set_by else "the default"
+    if region.any_order:
+        return Code.SPLIT_ANY_ORDER(by=by)
+    united = plan.united(region.operators[0])
+    meet = any(plan.region_of(operator_of(stream)).region.kind is RegionKind.DATA_PARALLEL for stream, _ in united)
+    return (Code.SPLIT_MEETING if meet or len(united) > 1 else Code.SPLIT_IN_TURN)(by=by)
 
 
 def _notes(specs: Mapping[str, OperatorSpec], region: Region, waiting: Sequence[Waiting]) -> list[str]:

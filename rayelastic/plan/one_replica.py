@@ -51,7 +51,7 @@ def why_by_key(
     keys: tuple[str, ...],
 ) -> dict[str, Reason]:
     """Return {operator: why} of a region whose replicas would share keys; empty: it can have several."""
-    keyed = [m for m in members if m.state_kind is StateKind.PARTITIONED]
+    keyed = [m for m in members if m.replicas_share_keys]
     if not keys:
         return _named(keyed, Code.ONE_GROUP())
     others = [m for m in keyed if m.keys != keys]

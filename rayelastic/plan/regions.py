@@ -18,7 +18,8 @@ to the channels of an elastic stage forms such a region, too, with the first ope
 
 Also beyond the paper, neighbouring stateless functions and classes outside the other regions are a region of their own,
 anywhere in the graph. Any replica may take any of its tuples. They are distributed in one place (``ExecPlan.united``),
-and the outputs of the replicas are merged in the order in which the tuples were distributed. The first step of an
+and the outputs of the replicas are merged in the order in which the tuples were distributed, unless one of the region
+has ``ordered=False``. One with ``ordered='key'`` counts as partitioned, though it has no state. The first step of an
 aggregate in two steps is such a function. It belongs to no region whose tuples are distributed by its keys.
 
 A join of a stream without keys with rules (a cross join by arrival) begins such a region, too. The functions downstream
@@ -45,7 +46,7 @@ from typing import Any, Self
 
 from rayelastic.graph.operators.channels import channel_heads, ordered_channels
 from rayelastic.graph.spec.loops import loops
-from rayelastic.graph.spec.operator_spec import OperatorSpec, StateKind
+from rayelastic.graph.spec.operator_spec import OperatorSpec, Ordered, StateKind
 from rayelastic.graph.spec.order import Graph, consumers, runs_anywhere, topological_order
 from rayelastic.plan.one_replica import consumed_streams, why_by_key, why_in_turn, why_whole
 from rayelastic.reasons import Code, Reason
@@ -91,6 +92,7 @@ class Region:
         token_bound: operators that need the Python token, so that replicas pay as processes only.
         further_keys: {further input port of its first operator: fields that are the keys there}.
         fixed: {operator: why it keeps the region at one replica}; empty: only the kind may.
+        any_order: whether tuples may overtake each other in replicas that take turns.
     """
 
     name: str
@@ -100,6 +102,7 @@ class Region:
     token_bound: tuple[str, ...] = ()
     further_keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
     fixed: Mapping[str, Reason] = field(default_factory=dict, hash=False)
+    any_order: bool = False
 
     def why_fixed(self, operator: str = "") -> Reason | None:
         """Return why the region keeps one replica, of one of its operators if that is a reason; None: it needn't."""
@@ -123,13 +126,17 @@ class Region:
     def to_dict(self) -> dict[str, Any]:
         """Return the region, without its operators, as plain dicts, lists and strings."""
         further = {port: list(keys) for port, keys in self.further_keys.items()}
-        return {
-            "name": self.name,
-            "kind": self.kind.value,
-            "keys": list(self.keys),
-            "token_bound": list(self.token_bound),
-            "fixed": {name: why.as_dict() for name, why in self.fixed.items()},
-        } | ({"further_keys": further} if further else {})
+        return (
+            {
+                "name": self.name,
+                "kind": self.kind.value,
+                "keys": list(self.keys),
+                "token_bound": list(self.token_bound),
+                "fixed": {name: why.as_dict() for name, why in self.fixed.items()},
+            }
+            | ({"further_keys": further} if further else {})
+            | ({"any_order": True} if self.any_order else {})
+        )
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], operators: tuple[str, ...]) -> Self:
@@ -142,6 +149,7 @@ class Region:
             tuple(values["token_bound"]),
             {port: tuple(keys) for port, keys in values.get("further_keys", {}).items()},
             {name: Reason.from_dict(why) for name, why in values.get("fixed", {}).items()},
+            values.get("any_order", False),
         )
 
 
@@ -224,7 +232,7 @@ def _split(chain: list[OperatorSpec]) -> list[tuple[RegionKind, list[OperatorSpe
     found: list[tuple[RegionKind, list[OperatorSpec]]] = []
     rest_from = at = 0
     while at < len(chain):
-        if chain[at].state_kind is not StateKind.PARTITIONED or chain[at].remembers:
+        if not chain[at].replicas_share_keys or chain[at].remembers:
             at += 1
             continue
         first = chain[at]
@@ -239,7 +247,7 @@ def _split(chain: list[OperatorSpec]) -> list[tuple[RegionKind, list[OperatorSpe
         known = True
         while end < len(chain) and _fits(chain[end], first):
             known = known and chain[end - 1].body.keeps_keys(first.keys)
-            if not known and chain[end].state_kind is StateKind.PARTITIONED:
+            if not known and chain[end].replicas_share_keys:
                 break
             end += 1
         if start > rest_from:
@@ -259,7 +267,7 @@ def _fits(spec: OperatorSpec, first: OperatorSpec) -> bool:
         return False
     if len(spec.inputs) > 1:  # what comes by another port wasn't dealt out with the rest
         return False
-    if spec.state_kind is StateKind.PARTITIONED and not set(first.keys) <= set(spec.keys):
+    if spec.replicas_share_keys and not set(first.keys) <= set(spec.keys):
         return False
     for key in first.keys:
         here, there = spec.input_schema.find(key), first.input_schema.find(key)
@@ -280,9 +288,11 @@ def _region(
     if not kind.is_replicable:
         fixed = {} if kind.is_fixed else {m.name: why_whole(m) for m in members}
         return Region(name, kind, names, token_bound=token_bound, fixed=fixed)
-    keys = next((m.keys for m in members if m.state_kind is StateKind.PARTITIONED), ())
+    keys = next((m.keys for m in members if m.replicas_share_keys), ())
     if kind is RegionKind.STATELESS:
         fixed = why_in_turn(members, in_channels, consumed)
     else:
         fixed = why_by_key(members, in_channels, consumed, keys)
-    return Region(name, kind, names, keys, token_bound, {p.name: p.keys for p in members[0].inputs[1:]}, fixed)
+    further = {p.name: p.keys for p in members[0].inputs[1:]}
+    any_order = kind is RegionKind.STATELESS and any(m.ordered is Ordered.ANY for m in members)
+    return Region(name, kind, names, keys, token_bound, further, fixed, any_order)

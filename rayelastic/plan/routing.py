@@ -95,13 +95,15 @@ class GatherPlan:
         edge: which.
         links: those that there are.
         local: whether it has a source in the same PE too, a replica of an elastic region.
-        in_turn: whether it restores the order of the turns that replicas without state got; its edge leads home.
+        in_turn: whether it gathers the turns that replicas without state got; its edge leads home.
+        any_order: whether it doesn't restore their order.
     """
 
     edge: Edge
     links: tuple[PlanLink, ...]
     local: bool
     in_turn: bool = False
+    any_order: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +195,8 @@ def routing_of(plan: ExecPlan, pe: str, elastic: Collection[str]) -> PERouting:
                     gathers.append(GatherPlan(entry, (routed_link(entry, first, pe),), local=False))
             edge, (first, *others) = home_edge(planned), planned.pipelines[-1].pes
             if pe == first:
-                gathers.append(GatherPlan(edge, tuple(routed_link(edge, o, pe) for o in others), True, in_turn=True))
+                back = tuple(routed_link(edge, o, pe) for o in others)
+                gathers.append(GatherPlan(edge, back, True, in_turn=True, any_order=planned.region.any_order))
             elif pe in others:
                 links_out.append(routed_link(edge, pe, first))
     edges = [gather.edge for gather in gathers]

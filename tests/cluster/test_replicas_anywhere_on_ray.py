@@ -82,13 +82,28 @@ def joined(source: Source) -> Any:
     return each.map(lambda t: Row(t.part, t.value), name="narrow", schema=Row)
 
 
+def loose(source: Source) -> Any:
+    return source("loose_rows", 1)
+
+
+def by_key(source: Source) -> Any:
+    return source("kept_rows", KEYS).key_by("part")
+
+
+ORDERED = {"loose": False, "by_key": "key", "throttle": True}
 SHAPES: dict[str, Callable[[Source], Any]] = {
     "throttle": throttled, "split": split, "union": union, "keyed": keyed, "join": joined,
+    "loose": loose, "by_key": by_key,
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    "shapes", [("union", "split"), pytest.param(("throttle", "keyed", "join"), marks=pytest.mark.nightly)]
+    "shapes",
+    [
+        ("union", "split"),
+        ("loose", "by_key"),
+        pytest.param(("throttle", "keyed", "join"), marks=pytest.mark.nightly),
+    ],
 )
 def test_shapes_get_replicas_by_themselves_and_lose_nothing_under_a_kill(
     nodes: str, tmp_path: Path, shapes: tuple[str, ...]
@@ -119,7 +134,8 @@ def test_shapes_get_replicas_by_themselves_and_lose_nothing_under_a_kill(
         if shape == "split":
             asked = asked.apply(Ask(), name=f"ask_{shape}")
         else:
-            asked = asked.map(answered, name=f"ask_{shape}", schema=Row, lane="python")
+            ordered: Any = ORDERED.get(shape)
+            asked = asked.map(answered, name=f"ask_{shape}", schema=Row, lane="python", ordered=ordered)
         asked.sink(rel.list(), name=f"out_{shape}")
     job = rel.submit(topology, address=nodes)
     try:
@@ -144,7 +160,9 @@ def test_shapes_get_replicas_by_themselves_and_lose_nothing_under_a_kill(
             by_part.setdefault(t.part, []).append(t.value)
         if shape == "split":
             assert by_part == {1: list(range(0, ROWS, 2))}
-        elif shape in ("keyed", "join"):
+        elif shape == "loose":
+            assert sorted(by_part[1]) == list(range(ROWS))
+        elif shape in ("keyed", "join", "by_key"):
             assert by_part == {part: list(range(part, ROWS, KEYS)) for part in range(KEYS)}
         else:
             assert by_part == {part: list(range(ROWS)) for part in ([0, 1] if shape == "union" else [1])}

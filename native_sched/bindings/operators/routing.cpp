@@ -90,16 +90,18 @@ void bind_routing(nb::module_& module) {
       .def(
           "__init__",
           [](Gather* self, std::string name, const SchemaObject& schema, std::size_t local_ends, bool tolerant, bool in_turn,
-             std::int64_t end_mark) {
-            new (self) Gather(
-                schema.schema,
-                GatherOptions{
-                    .name = std::move(name), .local_ends = local_ends, .tolerant = tolerant, .in_turn = in_turn, .end_mark = end_mark});
+             std::int64_t end_mark, bool any_order) {
+            new (self) Gather(schema.schema, GatherOptions{.name = std::move(name),
+                                                           .local_ends = local_ends,
+                                                           .tolerant = tolerant,
+                                                           .in_turn = in_turn,
+                                                           .any_order = any_order,
+                                                           .end_mark = end_mark});
           },
           nb::arg("name"), nb::arg("schema"), nb::arg("local_ends") = 0, nb::arg("tolerant") = false, nb::arg("in_turn") = false,
-          nb::arg("end_mark") = 0,
+          nb::arg("end_mark") = 0, nb::arg("any_order") = false,
           "local_ends: taps that end into it; tolerant: a link that is lost doesn't fail the PE; in_turn: in the order of a router's "
-          "turns;\nend_mark: is sent behind the last record (0: none).")
+          "turns;\nend_mark: is sent behind the last record (0: none); any_order: in_turn, but as it comes.")
       .def(
           "add", [](Gather& self, const LinkObject& link) { return self.add(link.link); }, nb::arg("link"),
           nb::call_guard<nb::gil_scoped_release>(), "False: too late, the stream has ended.")

@@ -158,6 +158,7 @@ std::int64_t Gather::pass(Arm& arm, std::byte* out, std::size_t capacity, rel_co
 void Gather::pass(Arm& arm, Mark mark, rel_context* context) {
   if (mark.kind == MarkKind::Final) return;  // the engine sends it, when this source has finished
   if (options_.in_turn && mark.kind == MarkKind::Turn) {
+    if (options_.any_order) return;
     const Lock guard(mutex_);
     const bool begins = mark.value % 2 == 0;
     RE_CHECK(begins ? current_ == nullptr && mark.value == 2 * due_ : current_ == &arm);
@@ -199,7 +200,7 @@ void Gather::pass(Arm& arm, Mark mark, rel_context* context) {
 
 bool Gather::is_due(const Arm& arm, bool records, Mark mark) const noexcept {
   if (!records && mark.kind == MarkKind::Barrier) return mark.value <= epoch_ || is_aligned(mark.value);
-  if (!options_.in_turn) return true;
+  if (!options_.in_turn || options_.any_order) return true;
   if (records || mark.kind == MarkKind::Split)
     return current_ == &arm || (current_ == nullptr && due_ == 0);  // before the first turn there is one replica
   if (mark.kind != MarkKind::Turn) return true;
@@ -293,7 +294,9 @@ class TapOperator final : public Operator {
   TapOperator(std::string name, const std::shared_ptr<const Schema>& schema, std::shared_ptr<Tap> tap)
       : Operator(std::move(name), {schema}, {schema}, REL_ONE_TO_ONE | REL_FILTER | REL_IN_PLACE | REL_ON_FINISH),
         tap_(std::move(tap)),
-        stride_(schema->record_size()) {}
+        stride_(schema->record_size()) {
+    tap_->bypass.open.store(!tap_->turning, std::memory_order_relaxed);
+  }
 
   std::int64_t process(const std::byte* in, std::int64_t n, std::byte* out, std::int64_t, rel_context* context) override {
     const auto count = static_cast<std::size_t>(n);
@@ -319,6 +322,7 @@ class TapOperator final : public Operator {
     if (tap_->in_turn == nullptr) return true;
     if (!tap_->turning && mark.kind == MarkKind::Turn) {
       tap_->turning = true;
+      tap_->bypass.open.store(false, std::memory_order_relaxed);
       if (tap_->watermark.has_value()) (void)tap_->in_turn->put(*tap_->watermark);
     }
     if (!tap_->turning) {
@@ -330,6 +334,7 @@ class TapOperator final : public Operator {
     return false;
   }
   [[nodiscard]] bool announces_end() const override { return true; }
+  [[nodiscard]] Bypass* bypass() override { return &tap_->bypass; }
 
  private:
   // What the tap itself has passed on keeps nobody waiting any more, once the gather has passed on what is as late.

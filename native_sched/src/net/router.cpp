@@ -53,6 +53,7 @@ Router::Router(std::shared_ptr<const Schema> schema, RouterOptions options)
   stride_ = std::max<std::size_t>(1, owners_.size() * 5 / 8);  // about the golden section: of any owners, each comes evenly
   while (std::gcd(stride_, owners_.size()) != 1) ++stride_;
   RE_CHECK(held_partitions_ == 0);
+  open_bypass();
   publish();
 }
 
@@ -83,10 +84,10 @@ std::int64_t Router::process(const std::byte* in, std::int64_t n, std::byte* out
   if (in == nullptr) return finish(context) ? 0 : REL_STOPPED;
   RE_CHECK(n > 0 && !ended_);
   const auto count = static_cast<std::size_t>(n);
-  if (held_partitions_ == 0) pace_.passed(count);
+  const auto unseen = static_cast<std::size_t>(std::exchange(bypass_.records, 0));
+  if (held_partitions_ == 0) pace_.passed(count + unseen, unseen > 0 ? Bypass::kSeen : 1);
   if (!options_.keys.empty() && !options_.in_turn && !options_.everywhere) look_at_keys({in, count, schema_->record_size(), {}});
-  // Everything goes one way, and on in this thread: nothing is looked at.
-  if (sole_ != kHeld && targets_.size() > sole_ && targets_[sole_].port == 0 && turns_ == 0 && !(options_.everywhere && feeds_several())) {
+  if (passes_on()) {
     if (out != in) std::memcpy(out, in, count * schema_->record_size());
     return n;
   }
@@ -150,6 +151,16 @@ bool Router::scatter(const Run& run, rel_context* context) {
     publish();
   }
   return true;
+}
+
+// Everything goes one way, and on in the thread that runs it.
+bool Router::passes_on() const noexcept {
+  return sole_ != kHeld && targets_.size() > sole_ && targets_[sole_].port == 0 && turns_ == 0 && !(options_.everywhere && feeds_several());
+}
+
+void Router::open_bypass() noexcept {
+  const bool looks = !options_.keys.empty() && !options_.in_turn && !options_.everywhere;
+  bypass_.open.store(!looks && passes_on(), std::memory_order_relaxed);
 }
 
 bool Router::feeds_several() const noexcept { return std::ranges::count(targets_, true, &Target::fed) > 1; }
@@ -297,6 +308,7 @@ class RouterOperator final : public Operator {
   void interrupt() override { router_->interrupt(); }
   [[nodiscard]] bool takes_commands() const override { return true; }
   [[nodiscard]] bool announces_end() const override { return true; }
+  [[nodiscard]] Bypass* bypass() override { return &router_->bypass(); }
 
  private:
   const std::shared_ptr<Router> router_;

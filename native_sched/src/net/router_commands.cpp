@@ -45,6 +45,7 @@ std::uint64_t Router::post(Command command) {
   } else {
     commands_.push_back(std::move(command));
     posted_.store(true, std::memory_order_relaxed);
+    bypass_.open.store(false, std::memory_order_relaxed);
   }
   changed_.notify_all();
   return tickets_;
@@ -128,6 +129,7 @@ bool Router::carry_out(rel_context* context) {
       const Lock guard(mutex_);
       if (commands_.empty()) {
         posted_.store(false, std::memory_order_relaxed);
+        open_bypass();
         return !stopping_.load();
       }
       RE_CHECK(commands_.front().ticket == answered_ + 1);

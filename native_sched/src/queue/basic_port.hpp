@@ -128,6 +128,11 @@ class BasicPort {
   // The same after a switch to the desired model, so that a port that has just lost its queue adds no nested call. Leaves it in the way for the
   // next time. Null also: stop.
   [[nodiscard]] Target* open_way();
+  // Where other producers may come: the operator if it is manual and they are kept away, until `unlock_way`; null otherwise. `before`: a port
+  // that is locked so already, and stays it.
+  [[nodiscard]] Target* lock_way(typename World::Port*& before) noexcept;
+  // All that are locked so, the last one first.
+  static void unlock_way(typename World::Port* last) noexcept;
 
   // --- a worker that has popped the port, or the port's own thread. Drains a bounded quantum; passes the responsibility on.
   void visit();
@@ -205,8 +210,9 @@ class BasicPort {
   Engine& engine_;
   const std::size_t input_;
   Atom<Target*>* way_ = nullptr;
-  Target* direct_ = nullptr;  // the operator, if there is one edge and no gate: who runs the producer may run it
-  bool shared_ = false;       // the producer side needs its lock
+  typename World::Port* locked_before_ = nullptr;  // under producer_: lock_way()
+  Target* direct_ = nullptr;                       // the operator, if there is one edge and no gate: who runs the producer may run it
+  bool shared_ = false;                            // the producer side needs its lock
   bool has_edge_ = false;
   bool partial_ = false;  // its operator takes runs beside whoever runs it
   Atom<ThreadingModel> desired_;
@@ -266,6 +272,26 @@ auto BasicPort<Atom, World>::open_way() -> Target* {
   way_->store(target, std::memory_order_seq_cst);
   if (desired_.load(std::memory_order_seq_cst) != ThreadingModel::Manual) shut_way();
   return target;
+}
+
+template <template <class> class Atom, class World>
+auto BasicPort<Atom, World>::lock_way(typename World::Port*& before) noexcept -> Target* {
+  if (!shared_ || gate_ != nullptr || spill_ != nullptr || !producer_.try_lock()) return nullptr;
+  if (desired_.load(std::memory_order_relaxed) != ThreadingModel::Manual ||
+      model_.load(std::memory_order_relaxed) != ThreadingModel::Manual) {
+    (void)producer_.unlock();
+    return nullptr;
+  }
+  locked_before_ = std::exchange(before, self());
+  return &target_;
+}
+
+template <template <class> class Atom, class World>
+void BasicPort<Atom, World>::unlock_way(typename World::Port* last) noexcept {
+  while (last != nullptr) {
+    auto* const port = std::exchange(last, last->locked_before_);
+    (void)port->producer_.unlock();
+  }
 }
 
 template <template <class> class Atom, class World>

@@ -13,7 +13,15 @@ from typing import Any
 from rayelastic.compile.reading.kept_fields import kept_fields
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.concurrency import Concurrency
-from rayelastic.graph.spec.operator_spec import PICKLED, CompiledFunction, Lane, OperatorSpec, StateKind, fields_form
+from rayelastic.graph.spec.operator_spec import (
+    PICKLED,
+    CompiledFunction,
+    Lane,
+    OperatorSpec,
+    Ordered,
+    StateKind,
+    fields_form,
+)
 from rayelastic.graph.spec.ports import OUT
 from rayelastic.graph.spec.requests import FunctionKind
 from rayelastic.graph.spec.unread import fields_read
@@ -156,8 +164,9 @@ class OperatorCode(CompiledFunction):
         return self.kind is FunctionKind.MAP
 
     def keeps_splits(self, spec: OperatorSpec) -> bool:
-        """Forward announced splits, if it is stateless and calls one after the other."""
-        return self.state is None and self.concurrent is None and not spec.loop_edges
+        """Forward announced splits, if it is stateless, calls one after the other and keeps its input's order."""
+        in_order = spec.ordered in (None, Ordered.AS_INPUT)
+        return self.state is None and self.concurrent is None and in_order and not spec.loop_edges
 
     def kept_form(self, spec: OperatorSpec) -> str:
         """Describe its state."""

@@ -18,6 +18,7 @@ from rayelastic.graph.spec.dead_letters import OnError, dead_letters, on_error_o
 from rayelastic.graph.spec.declaration import NewOperator
 from rayelastic.graph.spec.operator_class import OperatorDefinition, definition_of
 from rayelastic.graph.spec.operator_spec import OperatorSpec, StateKind
+from rayelastic.graph.spec.ordering import with_order
 from rayelastic.graph.spec.ports import IN, OUT, InputPort, OutputPort
 from rayelastic.graph.spec.requests import FunctionCompiler, OperatorRequest
 from rayelastic.graph.spec.upstream import Upstream
@@ -32,6 +33,7 @@ def class_operator(
     operators: Mapping[str, OperatorSpec],
     compiler: FunctionCompiler,
     on_error: object = OnError.FAIL,
+    ordered: object = None,
 ) -> OperatorSpec:
     """Make an operator of a class that is decorated with @rel.operator.
 
@@ -42,6 +44,7 @@ def class_operator(
         operators: The operators declared before.
         compiler: Chooses the execution mode.
         on_error: What happens to a tuple on which `invoke` raises.
+        ordered: The order that its replicas keep.
 
     Raises:
         GraphError: Ports, streams, keys or output ports don't fit.
@@ -68,7 +71,8 @@ def class_operator(
         kept = definition.state_kind
         remembers = () if kept is StateKind.STATEFUL or not body.lane.needs_python else compiler.remembered(body)
         spec = OperatorSpec(name, inputs, outputs, kept, body, location, policy, lives)
-        return replace(spec, remembers=remembers)
+        first = next(iter(streams.values()), None)
+        return with_order(replace(spec, remembers=remembers), ordered, first.keys if first else (), operators)
 
 
 def _lives(definition: OperatorDefinition, streams: Mapping[str, Upstream | None]) -> TimeToLive | None:

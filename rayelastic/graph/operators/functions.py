@@ -16,6 +16,7 @@ from rayelastic.graph.spec.concurrency import concurrency_of, is_async
 from rayelastic.graph.spec.dead_letters import OnError, dead_letters, on_error_of
 from rayelastic.graph.spec.declaration import NewOperator, check_function, check_state, lane_of
 from rayelastic.graph.spec.operator_spec import Lane, OperatorSpec
+from rayelastic.graph.spec.ordering import with_order
 from rayelastic.graph.spec.ports import OUT, OutputPort, side_ports
 from rayelastic.graph.spec.requests import FunctionKind, FunctionRequest
 from rayelastic.graph.spec.upstream import Upstream
@@ -37,6 +38,7 @@ class FunctionOptions(TypedDict, total=False):
     sides: Mapping[str, object]
     concurrent: object
     drops_none: bool
+    ordered: object
 
 
 def function_operator(
@@ -70,7 +72,7 @@ def function_operator(
         if policy is OnError.DIVERT:
             further += (dead_letters(up.schema),)
         spec = up.operator(name, compiled, location, (OutputPort(OUT, gives), *further), keys=keys, ttl=lives)
-        return replace(spec, on_error=policy)
+        return with_order(replace(spec, on_error=policy), options.get("ordered"), up.keys, up.operators)
 
 
 class _Seen(NamedTuple):

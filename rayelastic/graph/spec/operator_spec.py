@@ -25,6 +25,7 @@ __all__ = [
     "Lane",
     "OperatorBody",
     "OperatorSpec",
+    "Ordered",
     "SinkDescription",
     "SourceDescription",
     "StateKind",
@@ -58,6 +59,14 @@ class StateKind(Enum):
     STATELESS = "stateless"
     PARTITIONED = "partitioned"  # independent state per key
     STATEFUL = "stateful"  # state that may depend on the whole stream
+
+
+class Ordered(Enum):
+    """What the `ordered=` of an operator without state asks for; the value is what the program writes."""
+
+    AS_INPUT = True  # the order of the input is restored
+    BY_KEY = "key"  # tuples of a key keep their order
+    ANY = False  # tuples may overtake each other
 
 
 class OperatorBody:
@@ -296,6 +305,7 @@ class OperatorSpec:
         on_error: What happens to a tuple on which its function raises.
         ttl: The time without a tuple after which a key is dropped; None: never.
         remembers: What it changes outside its state, as the user writes it; then it has one replica.
+        ordered: The order that its replicas keep, as the program sets it; None: the default.
         automatic: Whether its name is that of its function or method, because the program sets none.
         unread: Fields without values in its first input, or in a source's output, since nobody reads them.
     """
@@ -309,6 +319,7 @@ class OperatorSpec:
     on_error: OnError = OnError.FAIL
     ttl: TimeToLive | None = None
     remembers: tuple[str, ...] = ()
+    ordered: Ordered | None = None
     automatic: bool = False
     unread: tuple[str, ...] = ()
 
@@ -324,8 +335,18 @@ class OperatorSpec:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The key fields of the first input port of a PARTITIONED operator, else empty."""
+        """The key fields of the first input port, if replicas would share keys; else empty."""
         return self.inputs[0].keys if self.inputs else ()
+
+    @property
+    def has_state(self) -> bool:
+        """Whether it keeps state between tuples."""
+        return self.state_kind is not StateKind.STATELESS
+
+    @property
+    def replicas_share_keys(self) -> bool:
+        """Whether each of its replicas would own keys: their state, or only their order."""
+        return self.state_kind is StateKind.PARTITIONED or self.ordered is Ordered.BY_KEY
 
     @property
     def streams(self) -> tuple[str, ...]:

@@ -30,7 +30,7 @@ class Graph(Protocol):
 def runs_anywhere(spec: OperatorSpec) -> bool:
     """Return whether any replica may run an operator on any tuple: a stateless function with one output."""
     free = spec.state_kind is StateKind.STATELESS and not spec.remembers
-    return spec.body.takes_turns and free and len(spec.outputs) == 1
+    return spec.body.takes_turns and free and not spec.replicas_share_keys and len(spec.outputs) == 1
 
 
 def memory_of(spec: OperatorSpec) -> str:

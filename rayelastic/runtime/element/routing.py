@@ -75,6 +75,7 @@ class Routing:
                 int(plan.local),
                 tolerant=True,
                 in_turn=plan.in_turn,
+                any_order=plan.any_order,
                 end_mark=0 if plan.in_turn else _end_mark(plan.edge.name),
             )
             for plan in spec.routing.gathers

@@ -5,6 +5,7 @@
 // In turn, a gather brings together what the replicas of a region without state give, in the order in which its router has dealt it out: an arm
 // waits with its frame until the turn is due that the frame belongs to. The replica in the same PE is an arm of it, too, once there are
 // turns: its tap hands over what comes; before the first turn the tap passes everything on itself.
+// In any order, nobody waits for a turn, and the turns' marks end here.
 // It can't stand still: of the turns that aren't through, the lowest one is all in its replica, and nobody else is waited for meanwhile.
 //
 // The mark of an epoch is passed on when it has come by all arms, and from the taps in this PE, which hand it over though they pass it on
@@ -40,6 +41,7 @@ struct GatherOptions {
   std::size_t local_ends = 0;  // taps that will say end_local()
   bool tolerant = false;       // a link that is lost ends like one that said goodbye; else the source fails
   bool in_turn = false;
+  bool any_order = false;     // in turn, but what a replica emits is passed on as it comes
   std::int64_t end_mark = 0;  // is sent behind the last record; 0: none
 };
 
@@ -131,6 +133,7 @@ struct Tap {
   std::vector<std::shared_ptr<Gather>> gathers;
   std::shared_ptr<Gather> in_turn = {};  // takes what comes from the first turn on
   bool turning = false;                  // whoever runs the tap
+  Bypass bypass = {};                    // open until then
   bool silent = false;                   // has said that it waits for nothing
   std::optional<Mark> watermark = {};    // the last one
 };

@@ -8,15 +8,18 @@
 
 namespace rayelastic {
 
-// Used by one thread at a time. Looks at the clock once in kLook calls.
+// Used by one thread at a time. Looks at the clock once in kLook runs.
 class Pace {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // `records` have come by.
-  void passed(std::size_t records) noexcept {
+  // `records` have come by, in so many runs.
+  void passed(std::size_t records, std::uint32_t runs = 1) noexcept {
     records_ += records;
-    if (runs_++ % kLook == 0) look(Clock::now());
+    runs_ += runs;
+    if (runs_ < kLook) return;
+    runs_ = 0;
+    look(Clock::now());
   }
 
   // The same at a time of the caller's.
@@ -48,8 +51,8 @@ class Pace {
   static constexpr std::chrono::duration<double> kWindow{1.0};
   static constexpr std::chrono::duration<double> kEnough{0.2};
 
-  std::uint32_t runs_ = 0;
-  std::uint64_t records_ = 0;  // since began_
+  std::uint32_t runs_ = kLook - 1;  // the first one begins it
+  std::uint64_t records_ = 0;       // since began_
   Clock::time_point began_;
   double per_second_ = 0;  // of the window before; 0: there was none
 };

@@ -102,6 +102,7 @@ class Router {
 
   [[nodiscard]] const std::string& name() const noexcept { return options_.name; }
   [[nodiscard]] const std::shared_ptr<const Schema>& schema() const noexcept { return schema_; }
+  [[nodiscard]] Bypass& bypass() noexcept { return bypass_; }
   [[nodiscard]] std::size_t local_count() const noexcept { return options_.locals.size(); }
 
  private:
@@ -141,6 +142,8 @@ class Router {
   [[nodiscard]] bool deal(const Run& run, rel_context* context);
   [[nodiscard]] bool send_everywhere(const Run& run, rel_context* context);
   [[nodiscard]] bool feeds_several() const noexcept;
+  [[nodiscard]] bool passes_on() const noexcept;
+  void open_bypass() noexcept;
   void deal(Mark mark, rel_context* context);
   [[nodiscard]] bool send_turn(std::uint16_t number, const Run& run, rel_context* context);
   [[nodiscard]] bool send_all(std::uint16_t number, const Run& run, rel_context* context);
@@ -178,6 +181,7 @@ class Router {
   std::size_t cursor_ = 0;   // the partition whose owner gets the next turn
   std::size_t stride_ = 1;   // to the next one: neighbours have the same owner
   std::uint16_t whole_ = 0;  // who had everything last
+  Bypass bypass_;            // open while everything goes one way here, and no keys are looked at
   std::uint64_t epoch_ = 0;
   bool ended_ = false;
   bool closing_ = false;  // under mutex_, too: no command will be carried out

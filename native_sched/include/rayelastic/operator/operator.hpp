@@ -2,6 +2,7 @@
 // Nothing here knows queues, threads or policies.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -68,6 +69,16 @@ struct Demand {
   enum class Kind : std::uint8_t { Exact, AtLeast };
   std::int64_t count = 1;
   Kind kind = Kind::Exact;
+};
+
+// Of an operator that would pass runs on as they are: the engine has them go by it, unseen, but for one in kSeen. Only to a manual operator that
+// alone takes its output.
+struct Bypass {
+  static constexpr std::uint32_t kSeen = 16;
+
+  std::atomic<bool> open{false};  // relaxed: whoever shuts it from another thread sends a mark as well
+  std::uint32_t runs = 0;         // this one and the next: whoever runs the operator
+  std::uint64_t records = 0;      // that went by; the operator may set it back
 };
 
 // What one call of a user's function is for. A function called for each record may take seconds for one, which nobody knows before the
@@ -155,6 +166,8 @@ class Operator {
   // What rel_keep_text writes to.
   [[nodiscard]] virtual KeyedState* keyed_state() { return nullptr; }
   [[nodiscard]] virtual bool takes_commands() const { return has_any(REL_ON_COMMAND); }
+  // Null: it sees every run.
+  [[nodiscard]] virtual Bypass* bypass() { return nullptr; }
   // `finish` is called also where its stream isn't at its end but continues elsewhere, because it announces the end to others.
   [[nodiscard]] virtual bool announces_end() const { return false; }
   // It keeps nothing and sends no marks: several threads may call `process`, each with a context of its own.

@@ -44,6 +44,7 @@ OperatorContext::OperatorContext(OperatorId id, std::shared_ptr<Operator> op, co
       engine_(engine),
       shape_(*op_, engine),
       id_(id),
+      bypass_(op_->bypass()),
       gil_(*op_),
       buffer_(shape_.capacity, shape_.out_stride),
       pace_(shape_.paced, shape_.capacity),
@@ -103,9 +104,10 @@ bool OperatorContext::try_renew_buffer(bool token_held) {
   const Doing doing(thread, static_cast<std::uint32_t>(id_));
   OperatorContext* untidy = nullptr;
   bool ok = true;
-  for (OperatorContext* at = this; ok && at != nullptr; token_held = false) {
-    OperatorContext* const passed = at;
-    ok = at->step(thread, current, writable, token_held, at);
+  Onward onward{this};
+  for (; ok && onward.next != nullptr; token_held = false) {
+    OperatorContext* const passed = onward.next;
+    ok = passed->step(thread, current, writable, token_held, onward);
     if (passed->call_.needs_cleanup) [[unlikely]]
       passed->call_.next_cleanup = std::exchange(untidy, passed);
   }
@@ -114,40 +116,66 @@ bool OperatorContext::try_renew_buffer(bool token_held) {
     untidy->end_call();
     untidy = next;
   }
+  if (onward.locked != nullptr) Port::unlock_way(onward.locked);
   return ok;
 }
 
 // Processes `run`. Either submits the output and sets `next` to null, or makes the output the `run` of the manual operator `next`.
-bool OperatorContext::step(EngineThread& thread, Run& run, bool& writable, bool token_held, OperatorContext*& next) {
+bool OperatorContext::step(EngineThread& thread, Run& run, bool& writable, bool token_held, Onward& onward) {
   thread.set_doing(static_cast<std::uint32_t>(id_));
   if (!enter(token_held)) [[unlikely]]
     return false;
   counters_.in.add(run.count);
+  if (bypass_ != nullptr && go_by(run, onward)) {
+    safe_point_.leave();
+    return true;
+  }
   bool ok = false;
   if (writable && call_.in_place && shape_.whole) [[likely]] {
-    ok = step_whole(run, token_held, next);
+    ok = step_whole(run, token_held, onward);
   } else {
-    ok = step_in_parts(thread, run, writable && call_.in_place, token_held, next);
+    ok = step_in_parts(thread, run, writable && call_.in_place, token_held, onward);
     writable = true;
   }
   safe_point_.leave();
   return ok;
 }
 
+// The manual operator that alone takes the output, and is entered next. False: there is none.
+bool OperatorContext::find_next(Onward& onward) {
+  onward.next = outputs_.way().load(std::memory_order_relaxed);
+  Port* const only = outputs_.only();
+  if (onward.next == nullptr && only != nullptr) onward.next = only->open_way();
+  // Behind a mark it may have to wait, which `deliver` does.
+  if (onward.next == nullptr && only != nullptr && alignment_.awaited() == 0) onward.next = only->lock_way(onward.locked);
+  if (onward.next == nullptr) return false;
+  RE_CHECK(onward.next != this);
+  onward.next->safe_point_.expect();
+  return true;
+}
+
+// The run goes on as it is. False: this operator is to see it.
+bool OperatorContext::go_by(const Run& run, Onward& onward) {
+  if (!bypass_->open.load(std::memory_order_relaxed) || ++bypass_->runs % Bypass::kSeen == 0 || !find_next(onward)) return false;
+  counters_.out.add(run.count);
+  bypass_->records += run.count;
+  return true;
+}
+
 // In one call, over the run itself: what most operators of a chain do, so it is short.
-bool OperatorContext::step_whole(Run& run, bool token_held, OperatorContext*& next) {
+bool OperatorContext::step_whole(Run& run, bool token_held, Onward& onward) {
   call_.input = run;
   auto* const out = const_cast<std::byte*>(run.records);
   const std::int64_t produced = call(out, static_cast<std::int64_t>(run.count), token_held);
   if (produced < 0) return false;
-  if (hand_on(out, static_cast<std::size_t>(produced), run.home, run, next)) return true;
+  if (hand_on(out, static_cast<std::size_t>(produced), run.home, run, onward)) return true;
   const bool ok = submit(out, static_cast<std::size_t>(produced));
   end_call();
   return ok;
 }
 
 // Longer inputs are split, so that a function always has capacity >= n; a call in place or without output needs no buffer.
-bool OperatorContext::step_in_parts(EngineThread& thread, Run& run, bool in_place, bool token_held, OperatorContext*& next) {
+bool OperatorContext::step_in_parts(EngineThread& thread, Run& run, bool in_place, bool token_held, Onward& onward) {
   std::size_t longest = in_place || shape_.out_stride == 0 ? run.count : shape_.capacity;
   if (shape_.bounded) [[unlikely]]
     longest = std::min(longest, op_->longest_run());
@@ -164,26 +192,21 @@ bool OperatorContext::step_in_parts(EngineThread& thread, Run& run, bool in_plac
     if (produced < 0) return false;
     token_held = false;
     const bool last = done == run.count;
-    if (last && !paced && hand_on(out, static_cast<std::size_t>(produced), in_place ? run.home : buffer_.chunk(), run, next)) return true;
+    if (last && !paced && hand_on(out, static_cast<std::size_t>(produced), in_place ? run.home : buffer_.chunk(), run, onward)) return true;
     const bool ok = submit(out, static_cast<std::size_t>(produced));
     if (paced) end_paced(thread);
     end_call();
-    next = nullptr;
+    onward.next = nullptr;
     if (!ok || last) return ok;
   }
 }
 
-// The output becomes the run of the manual operator that alone takes it, which is entered next. False: there is none, or no output.
-bool OperatorContext::hand_on(std::byte* out, std::size_t count, Chunk* home, Run& run, OperatorContext*& next) {
-  next = nullptr;
-  if (count == 0) return false;
-  next = outputs_.way().load(std::memory_order_relaxed);
-  if (next == nullptr && outputs_.only() != nullptr) next = outputs_.only()->open_way();
-  if (next == nullptr) return false;
-  RE_CHECK(next != this);
+// The output becomes the run of the next operator. False: there is none, or no output.
+bool OperatorContext::hand_on(std::byte* out, std::size_t count, Chunk* home, Run& run, Onward& onward) {
+  onward.next = nullptr;
+  if (count == 0 || !find_next(onward)) return false;
   counters_.out.add(count);
   run = {out, count, shape_.out_stride, shape_.text_out ? output_chunks() : std::span<Chunk* const>{}, home};
-  next->safe_point_.expect();
   return true;
 }
 

@@ -199,10 +199,17 @@ class alignas(64) OperatorContext final : public rel_context {
     if (!shape_.source || call_.in_mark) return body();
     return inside([&] { return !is_cut_off() && body(); });
   }
-  [[nodiscard]] bool step(EngineThread& thread, Run& run, bool& writable, bool token_held, OperatorContext*& next);
-  [[nodiscard]] bool step_whole(Run& run, bool token_held, OperatorContext*& next);
-  [[nodiscard]] bool step_in_parts(EngineThread& thread, Run& run, bool in_place, bool token_held, OperatorContext*& next);
-  [[nodiscard]] bool hand_on(std::byte* out, std::size_t count, Chunk* home, Run& run, OperatorContext*& next);
+  // Where a run goes that goes down a chain, and the ports on its way that are locked until it is through.
+  struct Onward {
+    OperatorContext* next;
+    Port* locked = nullptr;
+  };
+  [[nodiscard]] bool step(EngineThread& thread, Run& run, bool& writable, bool token_held, Onward& onward);
+  [[nodiscard]] bool step_whole(Run& run, bool token_held, Onward& onward);
+  [[nodiscard]] bool step_in_parts(EngineThread& thread, Run& run, bool in_place, bool token_held, Onward& onward);
+  [[nodiscard]] bool find_next(Onward& onward);
+  [[nodiscard]] bool go_by(const Run& run, Onward& onward);
+  [[nodiscard]] bool hand_on(std::byte* out, std::size_t count, Chunk* home, Run& run, Onward& onward);
   [[nodiscard]] bool call_and_submit(Occasion occasion);
   [[nodiscard]] bool begin_paced(EngineThread& thread) { return pace_.begin(engine_, thread, counters_.out.get()); }
   void end_paced(EngineThread& thread) { pace_.end(thread, counters_.out.get()); }
@@ -250,6 +257,7 @@ class alignas(64) OperatorContext final : public rel_context {
   const Shape shape_;
   const OperatorId id_;
   Hold safe_point_;
+  Bypass* const bypass_;
   Counters counters_;
   GilGate gil_;
   OutputBuffer buffer_;
