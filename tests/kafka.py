@@ -41,6 +41,8 @@ class Topics:
 
         name = name or f"topic{next(_numbers)}"
         self._admin.create_topics([NewTopic(name, partitions, 1, config=settings)])[name].result()
+        while self._admin.list_topics(name, 10).topics[name].error is not None:
+            continue  # the broker makes it known a little later
         return name
 
     def delete(self, name: str) -> None:
@@ -53,6 +55,10 @@ class Topics:
 
         self._admin.create_partitions([NewPartitions(name, partitions)])[name].result()
         self._producer.list_topics(name, 10)  # or the producer doesn't know them yet
+
+    def forget(self, group: str) -> None:
+        """Remove the offsets of a group, as the brokers do in time."""
+        self._admin.delete_consumer_groups([group])[group].result()
 
     def delete_before(self, name: str, offset: int) -> None:
         """Delete the messages of the first partition before an offset."""
@@ -67,6 +73,28 @@ class Topics:
             self._producer.produce(topic, value, partition=partition, **more)
             self._producer.poll(0)
         assert self._producer.flush(60) == 0
+
+    def read(self, topic: str) -> list[Any]:
+        """Return the messages that a consumer with `read_committed` sees, by partition and offset."""
+        import confluent_kafka
+
+        own = {"group.id": "readers", "enable.auto.commit": "false", "isolation.level": "read_committed"}
+        consumer = confluent_kafka.Consumer({**self._settings, **own, "enable.partition.eof": True})
+        try:
+            partitions = sorted(consumer.list_topics(topic, 10).topics[topic].partitions)
+            consumer.assign([confluent_kafka.TopicPartition(topic, number, 0) for number in partitions])
+            messages, left = [], set(partitions)
+            while left:
+                for message in consumer.consume(10_000, 1.0):
+                    error: Any = message.error()
+                    if error is None:
+                        messages.append(message)
+                    else:
+                        assert error.name() == "_PARTITION_EOF", error
+                        left.discard(message.partition())
+            return sorted(messages, key=lambda message: (message.partition(), message.offset()))
+        finally:
+            consumer.close()
 
     def transaction(self, topic: str, messages: Iterable[Any], commits: bool) -> None:
         """Write values in a transaction."""

@@ -66,6 +66,8 @@ def fetch() -> int:
 class Broker:
     """One broker, and its folder.
 
+    It has a second listener: clients that ask at `proxied` are sent there again, so a proxy may stand between.
+
     Args:
         folder: An empty folder.
     """
@@ -73,17 +75,20 @@ class Broker:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
-        port, controller = _free_port(), _free_port()
+        port, controller, self.behind_port, self.proxy_port = (_free_port() for _ in range(4))
         self.address = f"127.0.0.1:{port}"
+        self.proxied = f"127.0.0.1:{self.proxy_port}"  # of a proxy to `behind_port`
         self._port = port
         settings = {
             "process.roles": "broker,controller",
             "node.id": "1",
             "controller.quorum.voters": f"1@127.0.0.1:{controller}",
-            "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}",
-            "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
+            "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller},"
+            f"PROXIED://127.0.0.1:{self.behind_port}",
+            "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port},PROXIED://{self.proxied}",
             "controller.listener.names": "CONTROLLER",
-            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "inter.broker.listener.name": "PLAINTEXT",
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,PROXIED:PLAINTEXT",
             "log.dirs": f"{folder}/data",
             "offsets.topic.replication.factor": "1",
             "transaction.state.log.replication.factor": "1",

@@ -25,6 +25,7 @@ TASKS: dict[str, tuple[str, ...]] = {
     "how_to/join_streams": ("join", "join two streams", "left join", "joining"),
     "how_to/deploy_on_kubernetes": ("kubernetes", "KubeRay", "RayJob", "docker image"),
     "how_to/read_from_kafka": ("kafka", "read from kafka", "kafka source"),
+    "how_to/write_to_kafka": ("write to kafka", "kafka sink", "kafka producer"),
     "connectors": ("iceberg", "delta lake", "write to delta"),
     "how_to/write_files": ("write to S3", "write parquet", "write files", "write parquet to s3"),
     "how_to/monitor_and_alert": ("alert", "alert when job falls behind", "falls behind", "lag", "prometheus"),

@@ -30,8 +30,9 @@ from rayelastic.connectors.generate.reader import callable_source, generate_sour
 from rayelastic.connectors.json.declaration import JsonSink, json, read_json
 from rayelastic.connectors.json.inference import JsonSource
 from rayelastic.connectors.json.writer import JsonFormat, TextFormat
-from rayelastic.connectors.kafka.declaration import KafkaSource, kafka
+from rayelastic.connectors.kafka.declaration import KafkaSink, KafkaSource, kafka, to_kafka
 from rayelastic.connectors.kafka.reader import kafka_source
+from rayelastic.connectors.kafka.writer import kafka_sink
 from rayelastic.connectors.memory.declaration import CountSink, ListSink, RowsSource, list, rows
 from rayelastic.connectors.memory.reader import rows_source
 from rayelastic.connectors.memory.writer import collecting_sink, count_sink
@@ -83,6 +84,7 @@ __all__ = [  # what users call as `rel.csv(...)`
     "rows",
     "sequence",
     "text",
+    "to_kafka",
 ]
 
 globals().update({name: with_known_arguments(globals()[name]) for name in __all__})
@@ -117,6 +119,7 @@ SINKS: dict[type, Callable[[NewSink, Any], SinkOperator]] = {
     CsvSink: partial(file_sink, CsvFormat),
     GrowingSink: growing_sink,
     JsonSink: partial(file_sink, JsonFormat),
+    KafkaSink: kafka_sink,
     ListSink: collecting_sink,
     ParquetSink: partial(file_sink, ParquetFormat),
     PostgresSink: postgres_sink,

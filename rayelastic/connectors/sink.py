@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from rayelastic import _native
 from rayelastic.compile import Flags
 from rayelastic.compile.lanes.python_lane import error_text
+from rayelastic.connectors.files.bad_rows import Dropped, LeftOut
 from rayelastic.connectors.output.folder import OutputFolder
 from rayelastic.connectors.output.part_folder import PartFolder
 from rayelastic.connectors.output.record import BlobStore, Output, SinkContext
@@ -166,6 +167,8 @@ class SinkOperator:
         abandon: Ends what the writer does by itself.
         stops: Prepares under the number at which a job is stopped; None: `output` returns the result.
         begin: Makes the writer's first changes, after every sink of the job has checked its location.
+        problem: The error of the functions that the native operator calls.
+        left_out: Counts rows that can't be written, for a sink that drops them.
     """
 
     def __init__(
@@ -174,11 +177,13 @@ class SinkOperator:
         writer: Writer,
         before: int,
         abandon: Callable[[], None] = lambda: None,
-        stops: Callable[[int], Output] | None = None,
+        stops: Callable[[int, BlobStore], Output] | None = None,
         begin: Callable[[], str] = str,
         problem: Problem | None = None,
+        left_out: Dropped | None = None,
     ) -> None:
-        self._problem = problem or Problem()  # the error of the functions that the native operator calls
+        self._problem = problem or Problem()
+        self.left_out = left_out or LeftOut()
         self.native = native
         self.before = before
         self.abandon = abandon
@@ -216,7 +221,7 @@ class SinkOperator:
             SinkError: As for `prepare`.
         """
         stops = self._stops
-        return self._written(lambda: self._writer.output(rows, store) if stops is None else stops(epoch))
+        return self._written(lambda: self._writer.output(rows, store) if stops is None else stops(epoch, store))
 
     def commit(self, epoch: int) -> None:
         """Show what was prepared for an epoch, whose checkpoint is complete, and those before; safe to repeat.

@@ -131,6 +131,7 @@ class ErrorCode(StrEnum):
     FOREIGN_OUTPUT = auto()
     OUTPUT_TAKEN = auto()
     MISSING_OUTPUT = auto()
+    OUTPUT_AHEAD = auto()
     REJECTED_PUSH = auto()
     PUSH_CANCELLED = auto()
     FEED_FAILED = auto()

@@ -115,6 +115,7 @@ offsets-gone: An offset isn't in its topic.; Begin at another one, see `start=` 
 foreign-output: An output folder has files of another run.; Name another folder, or restore that run.
 output-taken: Another run owns the output of a sink.; End that run, or use another output.
 missing-output: Output that a checkpoint counts on is missing or changed.; Put it back, or restore another checkpoint.
+output-ahead: An output has rows after the checkpoint, and no way to remove them.; Restore the newest checkpoint.
 rejected-push: Rows pushed into a source were rejected.; Push rows of its schema, in order.
 push-cancelled: A push into a source was cancelled.; Start it again.
 feed-failed: The Dataset or query that feeds a source failed.; Read its own error.

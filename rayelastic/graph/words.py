@@ -286,7 +286,7 @@ MODULE: dict[str, str] = {
     **dict.fromkeys(("Config", "Settings"), "rel.JobConfig(...)"),
     **dict.fromkeys(("lit", "when", "expr", "udf"), "a function: .with_columns(column=lambda t: t.field * 2)"),
     "KafkaSource": "rel.kafka(brokers, topic)",
-    "KafkaSink": "rel.call(object), with a producer",
+    **dict.fromkeys(("KafkaSink", "kafka_sink", "write_kafka"), "rel.to_kafka(brokers, topic)"),
     "window": "stream.event_time(field).key_by(field).window(seconds=60)",
     "key_by": "stream.key_by(field)",
 }

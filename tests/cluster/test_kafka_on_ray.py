@@ -1,10 +1,14 @@
-"""A job on Ray that reads a topic of Kafka, and whose processes are killed: no row is lost or doubled in files."""
+"""Jobs on Ray that read and write topics of Kafka, and whose processes are killed: no row is lost or doubled."""
 
 from __future__ import annotations
 
+import json
+import os
+import signal
 from pathlib import Path
 
 import pytest
+import ray
 from pyarrow import parquet
 
 import rayelastic as rel
@@ -15,6 +19,7 @@ __all__ = ["kafka_broker", "topics"]
 
 pytestmark = [pytest.mark.cluster, needs_kafka]
 
+KEYS = 7
 PARTITIONS, EARLY, ALL = 3, 4000, 5000  # messages of a partition, before the kills and in all
 
 
@@ -58,3 +63,52 @@ def test_each_message_is_read_once_though_processes_are_killed(
 def _shown(folder: Path) -> int:
     files = list(folder.glob("*.parquet"))
     return sum(parquet.read_metadata(file).num_rows for file in files)
+
+
+@pytest.mark.parametrize("kills", [2, pytest.param(50, marks=pytest.mark.nightly)])
+@pytest.mark.guarantee(
+    source="a topic of Kafka",
+    sink="a topic of Kafka, `delivery='exactly-once'`",
+    lost="the PE that writes, and the coordinator, again and again",
+    rows="each once",
+)
+def test_a_consumer_sees_each_count_once_though_processes_are_killed(
+    ray_cluster: None, topics: Topics, kills: int
+) -> None:
+    topic, counts = topics.make(2), topics.make(2)
+    written = 0
+
+    def write() -> None:
+        nonlocal written
+        for n in range(written, written + 1000):
+            topics.write(topic, [b'{"k": %d, "n": %d}' % (n % KEYS, n)], n % KEYS % 2)
+        written += 1000
+
+    topology = rel.Topology(f"kafka_to_kafka_{kills}")
+    keyed = topology.source(rel.kafka(topics.address, topic, {"k": int, "n": int}), name="messages").key_by("k")
+    counted = keyed.aggregate(name="counts", emit="update", n=rel.last("n"), all=rel.count())
+    into = rel.to_kafka(topics.address, counts, fields={"key": "k"}, delivery="exactly-once")
+    counted.sink(into, name="out")
+    pes = {"messages": 0, "counts": 0, "out": 1}
+    job = rel.submit(topology, rel.JobConfig(pes=pes, checkpoint=rel.Checkpoint(every=0.5, restarts=1000)))
+    try:
+        for number in range(kills):
+            write()
+            wait_for_checkpoint(job)
+            kill_coordinator(job) if number % 2 else kill(job, "pe1")
+        write()
+        while (seen := len(topics.read(counts))) < written:
+            job.pause(0.2)
+        assert seen == written
+    finally:
+        job.close()
+    read = [json.loads(message.value()) for message in topics.read(counts)]
+    assert sorted((one["n"], one["all"]) for one in read) == [(n, n // KEYS + 1) for n in range(written)]
+    for key in range(KEYS):
+        mine = [one["all"] for one in read if one["k"] == key]
+        assert mine == sorted(mine)
+
+
+def kill_coordinator(job: rel.Job) -> None:
+    os.kill(ray.get(job._control._actor.__ray_call__.remote(lambda _: os.getpid())), signal.SIGKILL)  # type: ignore[attr-defined]
+    job.plan()  # waits for the next one

@@ -38,7 +38,7 @@ def call_sink(new: NewSink, body: CallSink) -> SinkOperator:
         ) from error
     problem, shown, flags = Problem(), new.schema.tuple_type, Flags.SINK | Flags.NEEDS_TOKEN
     native = _native.Operator.python(new.spec.name, problem.of(called.run), new.native, None, shown, flags=flags)
-    return SinkOperator(native, called, new.before, stops=called.stop, problem=problem)
+    return SinkOperator(native, called, new.before, stops=called.prepare, problem=problem)
 
 
 class Called:
@@ -73,11 +73,7 @@ class Called:
         self._rows += len(tuples)
 
     def prepare(self, epoch: int, store: BlobStore) -> Output:  # noqa: ARG002  (the object has a place of its own)
-        """Flush it; an object that commits makes its tuples durable."""
-        return self.stop(epoch)
-
-    def stop(self, epoch: int) -> Output:
-        """Do the same at the end of a job that is stopped with a savepoint."""
+        """Flush it; an object that commits makes its tuples durable. Also when a job is stopped with a savepoint."""
         if not self._closed:
             self._prepare(epoch)
         return Output("", self._rows, epoch=epoch)
@@ -98,7 +94,7 @@ class Called:
         self._closed = True
 
     def output(self, rows: int, store: BlobStore) -> None:
-        """Do nothing: `stop` has its output."""
+        """Do nothing: `prepare` has its output."""
 
     def _prepare(self, epoch: int) -> None:
         if self._flush is not None:

@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from rayelastic.errors import ErrorCode, SourceError, SourceLostError
+from rayelastic.errors import DeclarationError, ErrorCode, SourceError, SourceLostError
 
 if TYPE_CHECKING:
     import confluent_kafka
 
 __all__ = ["AWAY", "CREDENTIALS", "TIMEOUT", "TOPICS", "Client", "Explained", "library_file"]
 
+T = TypeVar("T")
+
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 SHARED = ("bootstrap.servers", "client.id", "log_level", "sasl.", "security.", "ssl.", "socket.", "broker.")
 TIMEOUT = 10.0  # seconds for an answer of the brokers
-AWAY = frozenset({"_ALL_BROKERS_DOWN", "_TIMED_OUT", "_TRANSPORT", "_RESOLVE", "REQUEST_TIMED_OUT", "_TIMED_OUT_QUEUE"})
+SETTLE = 5.0  # seconds until all brokers know a topic that one of them knows
+LOOK = 0.05  # seconds between two questions meanwhile
+# A broker has just begun to coordinate a group or transactional id.
+MOVING = frozenset({"NOT_COORDINATOR", "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE"})
+AWAY = frozenset({
+    "_ALL_BROKERS_DOWN", "_TIMED_OUT", "_TRANSPORT", "_RESOLVE", "REQUEST_TIMED_OUT", "_TIMED_OUT_QUEUE",
+    "_MSG_TIMED_OUT", "NOT_ENOUGH_REPLICAS", "NOT_ENOUGH_REPLICAS_AFTER_APPEND", *MOVING,
+})  # fmt: skip
 CREDENTIALS = frozenset({
     "_AUTHENTICATION", "_SSL", "SASL_AUTHENTICATION_FAILED", "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED",
     "CLUSTER_AUTHORIZATION_FAILED", "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
@@ -32,34 +42,43 @@ class Explained:
     Args:
         brokers: Their addresses.
         topic: The topic.
+        error: The class of the errors.
+        lost: Their class when no broker answers.
     """
 
-    def __init__(self, brokers: str, topic: str) -> None:
+    def __init__(
+        self,
+        brokers: str,
+        topic: str,
+        error: type[DeclarationError] = SourceError,
+        lost: type[DeclarationError] = SourceLostError,
+    ) -> None:
         self._brokers, self._topic = brokers, topic
+        self._error, self._lost = error, lost
 
-    def of(self, name: str, text: str) -> SourceError:
+    def of(self, name: str, text: str) -> DeclarationError:
         """Return an error by librdkafka's name of it."""
         if name in CREDENTIALS:
-            return SourceError(
+            return self._error(
                 f"the brokers at {self._brokers!r} reject the connection: {text}",
                 hint="Check user, password and certificates in settings=, and the topic's access rights",
                 code=ErrorCode.BAD_CREDENTIALS,
             )
         if name in TOPICS:
-            return SourceError(
+            return self._error(
                 f"there is no topic {self._topic!r} at {self._brokers!r}",
                 hint="Check its name, or create it",
                 code=ErrorCode.UNKNOWN_TOPIC,
             )
         if name in AWAY:
-            return SourceLostError(
+            return self._lost(
                 f"no broker at {self._brokers!r} answers: {text}", hint="Check the addresses, and that a broker runs"
             )
         if name == "_INVALID_ARG":
-            return SourceError(
+            return self._error(
                 f"librdkafka rejects settings=: {text}", hint="Correct the setting", code=ErrorCode.INVALID_SETTING
             )
-        return SourceError(f"Kafka reports {name}: {text}", hint="Check the brokers and their log")
+        return self._error(f"Kafka reports {name}: {text}", hint="Check the brokers and their log")
 
 
 class Client:
@@ -81,6 +100,7 @@ class Client:
         self._topic = topic
         self._explained = explained
         self._reported: dict[str, str] = {}  # errors of the connection, with which a time-out is explained
+        self._asking: Any = None
         self._consumer: Any = None
         with self._raising():
             self._consumer = confluent_kafka.Consumer({**settings, "error_cb": self._report})
@@ -123,20 +143,57 @@ class Client:
     def topic_id(self) -> str:
         """Return the id of the topic, which a recreated one doesn't share; empty: the brokers have none."""
         import confluent_kafka
-        from confluent_kafka.admin import AdminClient
 
-        names: dict[str, Any] = {name: value for name, value in self._settings.items() if name.startswith(SHARED)}
+        topics = confluent_kafka.TopicCollection([self._topic])
         with self._raising():
-            admin = AdminClient({**names})
-            topics = confluent_kafka.TopicCollection([self._topic])
-            described = admin.describe_topics(topics, request_timeout=TIMEOUT)[self._topic].result()
+            described = _settled(
+                lambda: self._admin().describe_topics(topics, request_timeout=TIMEOUT)[self._topic].result()
+            )
             return f"{described.topic_id}"
+
+    def message_bytes(self) -> int:
+        """Return how large a batch of messages of the topic may be."""
+        from confluent_kafka.admin import ConfigResource  # type: ignore[attr-defined]
+
+        asked = ConfigResource(ConfigResource.Type.TOPIC, self._topic)
+        with self._raising():
+            described = _settled(
+                lambda: self._admin().describe_configs([asked], request_timeout=TIMEOUT)[asked].result()
+            )
+            return int(described["max.message.bytes"].value)
+
+    def create(self, partitions: int) -> None:
+        """Create the topic, unless it exists."""
+        import confluent_kafka
+        from confluent_kafka.cimpl import NewTopic
+
+        with self._raising():
+            if self._consumer.list_topics(self._topic, timeout=TIMEOUT).topics[self._topic].error is None:
+                return
+            try:
+                self._admin().create_topics([NewTopic(self._topic, partitions)])[self._topic].result()
+            except confluent_kafka.KafkaException as problem:
+                if problem.args[0].name() != "TOPIC_ALREADY_EXISTS":  # another process was faster
+                    raise
+            until = time.monotonic() + SETTLE
+            while self._consumer.list_topics(self._topic, timeout=TIMEOUT).topics[self._topic].error is not None:
+                if time.monotonic() > until:
+                    return
+                time.sleep(LOOK)
 
     def close(self) -> None:
         """End the connections."""
         self._consumer.close()
 
     # -- implementation -------------------------------------------------------------------------------------------
+
+    def _admin(self) -> Any:
+        from confluent_kafka.admin import AdminClient
+
+        if self._asking is None:  # kept: its futures need it
+            names: dict[str, Any] = {name: value for name, value in self._settings.items() if name.startswith(SHARED)}
+            self._asking = AdminClient(names)
+        return self._asking
 
     def _report(self, error: confluent_kafka.KafkaError) -> None:
         self._reported[error.name()] = error.str()
@@ -157,6 +214,20 @@ class Client:
                 name, text = (causes[0], self._reported[causes[0]]) if causes else (name, text)
             self._reported.clear()
             raise self._explained.of(name, text) from None
+
+
+def _settled(ask: Callable[[], T]) -> T:
+    """Ask again for a short time while a broker doesn't know a topic: others may know it already."""
+    import confluent_kafka
+
+    until = time.monotonic() + SETTLE
+    while True:
+        try:
+            return ask()
+        except confluent_kafka.KafkaException as problem:
+            if problem.args[0].name() not in TOPICS or time.monotonic() > until:
+                raise
+        time.sleep(LOOK)
 
 
 def library_file() -> str:

@@ -1,36 +1,41 @@
-"""A topic of Kafka as a source: a value that describes it."""
+"""A topic of Kafka as a source and as a sink: values that describe it."""
 
 from __future__ import annotations
 
 import datetime as dt
 import importlib.util
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, TypeVar, overload
+from enum import Enum
+from typing import Any, ClassVar, Literal, TypeVar, get_args, overload
 
-from rayelastic.connectors.description import Source
+from rayelastic.connectors.description import OBJECTS, Sink, Source
 from rayelastic.connectors.typed import Declared, SourceOf
-from rayelastic.errors import ErrorCode, GraphError, SchemaError, SourceError
+from rayelastic.errors import DeclarationError, ErrorCode, GraphError, SchemaError, SinkError, SourceError
 from rayelastic.graph.records.data_type import DataType
-from rayelastic.graph.records.schema import Schema, laid_out
+from rayelastic.graph.records.schema import Field, Schema, laid_out
 from rayelastic.graph.records.shown import invalid, shown
 from rayelastic.graph.spec.dead_letters import OnError, on_error_of
-from rayelastic.graph.spec.operator_spec import Lane, SourceDescription
+from rayelastic.graph.spec.operator_spec import Lane, SinkDescription, SourceDescription
 
-__all__ = ["KafkaSource", "KafkaTopic", "kafka"]
+__all__ = ["Delivery", "KafkaSink", "KafkaSource", "KafkaTarget", "KafkaTopic", "kafka", "to_kafka"]
 
 T = TypeVar("T")
 
 Start = Literal["earliest", "latest"] | dt.datetime | Mapping[int, int]
+Form = Literal["bytes", "text", "json"]
 
 MESSAGE_FIELDS = ("key", "timestamp", "partition", "offset")
 OWN_SETTINGS = (  # what the runtime sets itself
     "auto.offset.reset", "bootstrap.servers", "enable.auto.commit", "enable.auto.offset.store", "enable.partition.eof",
 )  # fmt: skip
+TARGET_FIELDS = ("key", "timestamp", "partition")
+SINK_SETTINGS = ("bootstrap.servers", "delivery.report.only.error", "enable.idempotence", "transactional.id")
 INTEGERS = (
     DataType.INT8, DataType.INT16, DataType.INT32, DataType.INT64,
     DataType.UINT8, DataType.UINT16, DataType.UINT32, DataType.UINT64,
 )  # fmt: skip
+KEY_TYPES = frozenset({DataType.STRING, DataType.BINARY, *INTEGERS})
 JSON_TYPES = frozenset({DataType.BOOL, DataType.FLOAT64, DataType.STRING, *INTEGERS})
 MICROSECONDS = "tsu:"  # the format of a datetime
 
@@ -57,7 +62,7 @@ class KafkaSource(Source[Any]):
     brokers: str
     topic: str
     schema: Schema
-    form: Literal["bytes", "text", "json"]
+    form: Form
     fields: tuple[tuple[str, str], ...]
     start: Start
     is_bounded: bool
@@ -82,13 +87,7 @@ class KafkaSource(Source[Any]):
 
     def check(self, operator: str) -> None:
         """Raise SourceError if confluent-kafka isn't installed."""
-        if importlib.util.find_spec("confluent_kafka") is None:
-            raise SourceError(
-                "Kafka needs confluent-kafka, which isn't installed",
-                operator=operator,
-                hint="pip install 'rayelastic[kafka]'",
-                code=ErrorCode.MISSING_PACKAGE,
-            )
+        _check_installed(operator, SourceError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +105,9 @@ class KafkaTopic(SourceOf[T]):
 
     def as_source(self, operator: str) -> SourceDescription:
         """Check the arguments, and describe the source."""
-        settings = self._checked_settings(operator)
-        fields = self._checked_fields(operator)
-        form: Literal["bytes", "text", "json"] = "json"
+        settings = _checked_settings(self, operator, OWN_SETTINGS, SourceError)
+        fields = _checked_fields(self.fields, operator, MESSAGE_FIELDS, SourceError)
+        form: Form = "json"
         declared = bytes if self.schema is None else self.schema
         if declared in (bytes, bytes | None):
             form = "bytes"
@@ -128,49 +127,136 @@ class KafkaTopic(SourceOf[T]):
             f"{self.brokers}", f"{self.topic}", schema, form, fields, start, self.stop == "end", policy, settings
         )
 
-    # -- implementation -------------------------------------------------------------------------------------------
 
-    def _checked_settings(self, operator: str) -> tuple[tuple[str, str], ...]:
-        for what, value in (("brokers", self.brokers), ("topic", self.topic)):
-            if not isinstance(value, str) or not value:
-                raise SourceError(
-                    f"{what}={shown(value)} is invalid",
-                    operator=operator,
-                    hint="Pass texts, as in rel.kafka('localhost:9092', 'events')",
-                    code=ErrorCode.WRONG_TYPE,
+class Delivery(Enum):
+    """The delivery guarantee of a sink."""
+
+    AT_LEAST_ONCE = "at-least-once"
+    EXACTLY_ONCE = "exactly-once"
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaSink(Sink):
+    """Writes a message for each tuple.
+
+    Args:
+        brokers: The addresses of some brokers, separated by commas.
+        topic: Its name.
+        form: What the value of a message is: bytes, text or json.
+        fields: {part of the message: field}.
+        delivery: The delivery guarantee.
+        create: The number of partitions of a topic that is created if it is missing; 0: none is created.
+        on_bad_row: What happens to a tuple that can't be written.
+        settings: Settings of librdkafka. They may contain a password.
+    """
+
+    unsupported: ClassVar[frozenset[DataType]] = OBJECTS
+
+    brokers: str
+    topic: str
+    form: Form
+    fields: tuple[tuple[str, str], ...]
+    delivery: Delivery
+    create: int
+    on_bad_row: OnError
+    settings: tuple[tuple[str, str], ...] = field(repr=False)
+
+    @property
+    def lane(self) -> Lane:
+        """Run by run if each message is sent at once, otherwise in batches up to a checkpoint."""
+        return Lane.BUILT_IN if self.delivery is Delivery.EXACTLY_ONCE else Lane.VECTORISED
+
+    @property
+    def reason(self) -> str:
+        """Describe the operator for `explain()`."""
+        return f"messages of {self.form} by librdkafka, {self.delivery.value}"
+
+    @property
+    def shows_rows(self) -> bool:  # type: ignore[override]  # of the guarantee
+        """Whether it shows rows when a checkpoint is complete."""
+        return self.delivery is Delivery.EXACTLY_ONCE
+
+    def check(self, operator: str) -> None:
+        """Raise SinkError if confluent-kafka isn't installed."""
+        _check_installed(operator, SinkError)
+
+    def check_schema(self, schema: Schema) -> None:
+        """Raise SinkError for a field that it can't write, or that is missing."""
+        Sink.check_schema(self, schema)
+        rights: dict[str, tuple[str, Callable[[Field], bool]]] = {
+            "key": ("str, bytes or int, perhaps None", lambda it: it.type in KEY_TYPES),
+            "timestamp": ("datetime", lambda it: it.type is DataType.TIMESTAMP and not it.nullable),
+            "partition": ("int", lambda it: it.type in INTEGERS and not it.nullable),
+        }
+        for part, name in self.fields:
+            column, (declared, is_right) = schema.find(name), rights[part]
+            if column is None:
+                raise SinkError(
+                    f"fields= names {name!r} as the {part} of a message, and the stream has no such field",
+                    hint=f"It has {', '.join(schema.names)}",
+                    code=ErrorCode.UNKNOWN_FIELD,
                 )
-        if not isinstance(self.settings, Mapping):
-            raise SourceError(
-                f"settings={shown(type(self.settings).__name__)} is invalid",  # the values may contain a password
-                operator=operator,
-                hint="Pass {'security.protocol': 'SSL'} or the like",
-                code=ErrorCode.WRONG_TYPE,
-            )
-        if own := [name for name in self.settings if name in OWN_SETTINGS]:
-            raise SourceError(
-                f"the runtime sets {own[0]!r} itself",
-                operator=operator,
-                hint="Leave it out of settings=",
-                code=ErrorCode.CONFLICTING_ARGUMENTS,
-            )
-        return tuple((f"{name}", _setting(value)) for name, value in self.settings.items())
+            if not is_right(column):
+                raise SinkError(
+                    f"field '{column}' can't be the {part} of a message",
+                    hint=f"Map it to a field of {declared}",
+                    code=ErrorCode.WRONG_FIELD_TYPE,
+                )
+        if self.form != "json":
+            self.value_field(schema)
 
-    def _checked_fields(self, operator: str) -> tuple[tuple[str, str], ...]:
-        if not isinstance(self.fields, Mapping) or not all(isinstance(name, str) for name in self.fields.values()):
-            raise SourceError(
-                f"fields={shown(self.fields)} is invalid",
-                operator=operator,
-                hint="Pass {'key': 'user'} or the like: what a message has, and the field's name",
-                code=ErrorCode.WRONG_TYPE,
+    def value_field(self, schema: Schema) -> Field:
+        """Return the field that is the value of a message of bytes or text.
+
+        Raises:
+            SinkError: There isn't exactly one.
+        """
+        others = [column for column in schema.fields if column.name not in dict(self.fields).values()]
+        wanted = DataType.BINARY if self.form == "bytes" else DataType.STRING
+        if len(others) != 1 or others[0].type is not wanted:
+            raise SinkError(
+                f"a message of form={self.form!r} has one field as its value, and {schema.name} has "
+                f"{', '.join(map(str, others)) or 'none'} besides those in fields=",
+                hint=f"Map it to one field of {'bytes' if self.form == 'bytes' else 'str'}, or write form='json'",
+                code=ErrorCode.WRONG_FIELD_TYPE,
             )
-        if unknown := [part for part in self.fields if part not in MESSAGE_FIELDS]:
-            raise SourceError(
-                f"fields={shown(self.fields)}: there is no {unknown[0]!r}",
-                operator=operator,
-                hint=f"Choose {', '.join(MESSAGE_FIELDS)}",
+        return others[0]
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaTarget:
+    """The result of `to_kafka`: the arguments, which are checked when an operator is made of it."""
+
+    brokers: object
+    topic: object
+    form: object
+    fields: object
+    delivery: object
+    create: object
+    on_bad_row: object
+    settings: object = field(repr=False)
+
+    def as_sink(self, operator: str) -> SinkDescription:
+        """Check the arguments, and describe the sink."""
+        settings = _checked_settings(self, operator, SINK_SETTINGS, SinkError)
+        fields = _checked_fields(self.fields, operator, TARGET_FIELDS, SinkError)
+        if self.form not in get_args(Form):
+            raise invalid("form", self.form, "Choose 'json', 'text' or 'bytes'", ErrorCode.UNKNOWN_CHOICE)
+        form: Form = self.form  # type: ignore[assignment]
+        try:
+            delivery = Delivery(self.delivery)
+        except ValueError:
+            hint = "Choose 'at-least-once' or 'exactly-once'"
+            raise invalid("delivery", self.delivery, hint, ErrorCode.UNKNOWN_CHOICE) from None
+        if isinstance(self.create, bool) or not isinstance(self.create, int) or self.create < 0:
+            raise invalid("create", self.create, "Pass the number of partitions of a new topic, such as 12")
+        if (policy := on_error_of(self.on_bad_row, "on_bad_row")) is OnError.DIVERT:
+            raise GraphError(
+                "rel.to_kafka can't divert tuples that it can't write",
+                hint="Pass on_bad_row='skip', or check them in a function with on_error='divert' before",
                 code=ErrorCode.UNKNOWN_CHOICE,
             )
-        return tuple(self.fields.items())
+        return KafkaSink(f"{self.brokers}", f"{self.topic}", form, fields, delivery, self.create, policy, settings)
 
 
 @overload
@@ -242,6 +328,111 @@ def kafka(
     'clicks'
     """
     return KafkaTopic(brokers, topic, schema, fields, start, stop, on_bad_row, settings)
+
+
+def to_kafka(
+    brokers: str,
+    topic: str,
+    *,
+    form: Form = "json",
+    fields: Mapping[str, str] = {},
+    delivery: Literal["at-least-once", "exactly-once"] = "at-least-once",
+    create: int = 0,
+    on_bad_row: OnError | Literal["fail", "skip"] = "fail",
+    settings: Mapping[str, object] = {},
+) -> KafkaTarget:
+    """Write a stream to a Kafka topic, a message for each tuple.
+
+    By default messages are sent at once by an idempotent producer, and a checkpoint is complete when the brokers have
+    acknowledged all messages before it. A job that recovers sends those after the checkpoint again: at least once.
+
+    With `delivery='exactly-once'` a checkpoint stores the messages, and one transaction for each checkpoint writes them
+    once it is complete. Consumers with `isolation.level=read_committed` see each message once, and all of a checkpoint
+    or none. The job has to take checkpoints.
+
+    Messages with the same key go into the same partition, in order, as by the clients in Java.
+
+    Args:
+        brokers: The addresses of some brokers: 'host:9092,other:9092'.
+        topic: Its name.
+        form: 'json' writes an object with all fields. 'text' and 'bytes' write the one field that `fields` doesn't
+            name. A message of None has no value.
+        fields: What else a message has, and the field that it comes from: {'key': 'user'}. It has `key` (str, bytes or
+            int), `timestamp` (datetime) and `partition` (int).
+        delivery: 'at-least-once' or 'exactly-once'.
+        create: Create the topic with so many partitions if it is missing.
+        on_bad_row: What happens to a tuple that can't be written: 'fail' or 'skip', which counts it. It is too large,
+            has invalid JSON, or its partition doesn't exist.
+        settings: Settings of librdkafka, such as {'linger.ms': 50, 'compression.type': 'zstd'}.
+
+    Raises:
+        SinkError: At the declaration, if an argument is invalid. At the start, if no broker answers, the topic is
+            missing or credentials are wrong.
+
+    >>> import rayelastic as rel
+    >>> rel.to_kafka("localhost:9092", "totals", fields={"key": "user"}).topic
+    'totals'
+    """
+    return KafkaTarget(brokers, topic, form, fields, delivery, create, on_bad_row, settings)
+
+
+def _check_installed(operator: str, error: type[DeclarationError]) -> None:
+    if importlib.util.find_spec("confluent_kafka") is None:
+        raise error(
+            "Kafka needs confluent-kafka, which isn't installed",
+            operator=operator,
+            hint="pip install 'rayelastic[kafka]'",
+            code=ErrorCode.MISSING_PACKAGE,
+        )
+
+
+def _checked_settings(
+    topic: KafkaTopic[Any] | KafkaTarget, operator: str, own: Iterable[str], error: type[DeclarationError]
+) -> tuple[tuple[str, str], ...]:
+    function = "rel.to_kafka" if isinstance(topic, KafkaTarget) else "rel.kafka"
+    for what, value in (("brokers", topic.brokers), ("topic", topic.topic)):
+        if not isinstance(value, str) or not value:
+            raise error(
+                f"{what}={shown(value)} is invalid",
+                operator=operator,
+                hint=f"Pass texts, as in {function}('localhost:9092', 'events')",
+                code=ErrorCode.WRONG_TYPE,
+            )
+    if not isinstance(topic.settings, Mapping):
+        raise error(
+            f"settings={shown(type(topic.settings).__name__)} is invalid",  # the values may contain a password
+            operator=operator,
+            hint="Pass {'security.protocol': 'SSL'} or the like",
+            code=ErrorCode.WRONG_TYPE,
+        )
+    if set_here := [name for name in topic.settings if name in own]:
+        raise error(
+            f"the runtime sets {set_here[0]!r} itself",
+            operator=operator,
+            hint="Leave it out of settings=",
+            code=ErrorCode.CONFLICTING_ARGUMENTS,
+        )
+    return tuple((f"{name}", _setting(value)) for name, value in topic.settings.items())
+
+
+def _checked_fields(
+    fields: object, operator: str, parts: Iterable[str], error: type[DeclarationError]
+) -> tuple[tuple[str, str], ...]:
+    if not isinstance(fields, Mapping) or not all(isinstance(name, str) for name in fields.values()):
+        raise error(
+            f"fields={shown(fields)} is invalid",
+            operator=operator,
+            hint="Pass {'key': 'user'} or the like: what a message has, and the field's name",
+            code=ErrorCode.WRONG_TYPE,
+        )
+    if unknown := [part for part in fields if part not in parts]:
+        raise error(
+            f"fields={shown(fields)}: there is no {unknown[0]!r}",
+            operator=operator,
+            hint=f"Choose {', '.join(parts)}",
+            code=ErrorCode.UNKNOWN_CHOICE,
+        )
+    return tuple(fields.items())
 
 
 def _setting(value: object) -> str:

@@ -63,6 +63,7 @@ class Output:
         lineage: The id of the first run in the chain of restored ones; empty: nothing outlives the job.
         end: Of a table of PostgreSQL, the number after its last part.
         blobs: Rows that are in the checkpoint, in order; of files, the ledger of the parts.
+        state: Of a topic of Kafka, what it has, as JSON.
     """
 
     location: str
@@ -71,6 +72,7 @@ class Output:
     lineage: str = ""
     end: int = 0
     blobs: tuple[Blob, ...] = ()
+    state: str = ""
 
     def __post_init__(self) -> None:
         blobs: Sequence[Any] = self.blobs  # possibly from JSON

@@ -182,19 +182,25 @@ class HostedOperators:
         for name, function in self._resources.classes.items():
             if name not in left_behind:
                 function.close()
-        for sink in self.sinks.values():
+        for name, sink in self.sinks.items():
             sink.abandon()
+            self._log_bad_rows(name, sink.left_out)
         for name, source in self.sources.items():
             source.close()
             self._log_bad_rows(name, source.left_out)
         self._objects.close(left_behind)
         self._loop.close()
 
-    def _log_bad_rows(self, source: str, rows: Dropped) -> None:
-        """Log how many rows a source has dropped, once, if there are any."""
-        if rows.count and source not in self._logged:
-            self._logged.add(source)
-            at = {"job": self._spec.job, "pe": self._spec.pe, "operator": source}
+    def bad_rows(self) -> dict[str, int]:
+        """Return the number of rows that each source and sink has dropped because it can't read or write them."""
+        ends: dict[str, SourceOperator | SinkOperator] = {**self.sources, **self.sinks}
+        return {name: end.left_out.count for name, end in ends.items()}
+
+    def _log_bad_rows(self, end: str, rows: Dropped) -> None:
+        """Log how many rows a source or sink has dropped, once, if there are any."""
+        if rows.count and end not in self._logged:
+            self._logged.add(end)
+            at = {"job": self._spec.job, "pe": self._spec.pe, "operator": end}
             tell("bad rows left out", level=logging.WARNING, count=rows.count, first=rows.first, **at)
 
     def _make(self, spec: OperatorSpec) -> _native.Operator:

@@ -143,7 +143,7 @@ class ProcessingElement:
             port=port,
             latencies={name: tuple(marks) for name in self._hosted.sinks if (marks := natives[name].latency)},
             widths={name: width.active for name, width in self._hosted.widths.items()},
-            bad_rows={name: source.left_out.count for name, source in self._hosted.sources.items()},
+            bad_rows=self._hosted.bad_rows(),
             hot_keys=self._routing.hot_keys(),
         )
 

@@ -1,0 +1,228 @@
+"""Transactions of one transactional id: each writes messages and a token that says which epoch they are.
+
+librdkafka repeats the request that ends a transaction when no answer comes, and reports success. The late first request
+may arrive after the producer's next transaction has begun, and would end that one halfway. So each transaction has a
+producer of its own, which has called `init_transactions` after the one before ended: the brokers reject late requests
+of earlier producers. It is used if the token, read after that call, is the last one of this process. So a process that
+was replaced writes nothing, however late it fences its successor.
+
+The token is an offset of a consumer group that nobody subscribes to, on partition 0 of the topic.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+import time
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from rayelastic.connectors.kafka.client import LOOK, MOVING, SHARED, Explained
+from rayelastic.connectors.kafka.messages import send
+from rayelastic.errors import SinkError, SinkLostError
+
+if TYPE_CHECKING:
+    import confluent_kafka
+    import pyarrow as pa
+
+__all__ = ["MOST_RUNS", "FencedError", "Token", "Transactions", "raising"]
+
+TIMEOUT = 20.0  # seconds for each request of a transaction; librdkafka repeats it meanwhile
+HEADER = "rayelastic"  # of the last message of an epoch
+MOST_RUNS = 50  # that a token remembers: the brokers limit its text to 4 KiB
+FENCED = frozenset({"_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH", "INVALID_PRODUCER_ID_MAPPING"})
+
+
+class FencedError(Exception):
+    """The brokers reject this producer: another one has taken its place, or they have ended its transaction."""
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """What the topic says of its last transaction.
+
+    Args:
+        epoch: The epoch whose messages are in the topic, with all before.
+        by: The run that made that epoch.
+        run: The run that may write.
+        runs: The runs that have been allowed to, in order, this one included.
+    """
+
+    epoch: int
+    by: str
+    run: str
+    runs: tuple[str, ...] = ()
+
+    def to_text(self) -> str:
+        """Return its text."""
+        return json.dumps(asdict(self))
+
+    @staticmethod
+    def of(epoch: int, text: str) -> Token:
+        """Read a token."""
+        held = json.loads(text)
+        return Token(epoch, str(held["by"]), str(held["run"]), tuple(held["runs"]))
+
+
+class Transactions:
+    """Writes transactions, one at a time.
+
+    Args:
+        settings: Settings of librdkafka.
+        topic: The topic.
+        name: The transactional id, and the group of the token.
+        explained: Makes errors.
+    """
+
+    def __init__(self, settings: Mapping[str, str], topic: str, name: str, explained: Explained) -> None:
+        self._settings = dict(settings)
+        self._topic = topic
+        self._name = name
+        self._explained = explained
+        self._next: Future[tuple[confluent_kafka.Producer, Token | None]] | None = None
+        self._last: Token | None = None  # that this process has read or written
+        self._beside = ThreadPoolExecutor(1, f"kafka-{name}")
+        self._closed = threading.Event()
+
+    def fence(self) -> Token | None:
+        """Abort the open transaction of any other producer of this id, which can't write from now on; return the token.
+
+        Raises:
+            SinkLostError: No broker answers.
+        """
+        self._drop(self._next)
+        made = self._made()
+        self._next = Future()
+        self._next.set_result(made)
+        self._last = made[1]
+        return self._last
+
+    def token(self, timeout: float = TIMEOUT) -> Token | None:
+        """Return the token; None: there is none. It waits while a transaction is open.
+
+        Raises:
+            SinkLostError: No broker answers, or a transaction stays open.
+        """
+        import confluent_kafka
+
+        until = time.monotonic() + timeout
+        with raising(self._explained), self._reader() as reader:
+            while True:
+                try:
+                    found = reader.committed([confluent_kafka.TopicPartition(self._topic, 0)], timeout=timeout)[0]
+                    break
+                except confluent_kafka.KafkaException as problem:
+                    if problem.args[0].name() not in MOVING or time.monotonic() > until:
+                        raise
+                self._closed.wait(LOOK)
+            if found.error is not None:
+                raise self._explained.of(found.error.name(), found.error.str())
+            return Token.of(found.offset, found.metadata) if found.offset >= 0 else None
+
+    def write(self, token: Token, batches: Sequence[pa.RecordBatch]) -> None:
+        """Write messages and their token in one transaction. After an error it is unknown whether it is written.
+
+        Raises:
+            FencedError: Another producer has taken the place of this one.
+            SinkLostError: No broker answers.
+        """
+        import confluent_kafka
+
+        producer, found = self._take()
+        if found != self._last:
+            self._end(producer)
+            raise FencedError("another process has written to the topic")
+        try:
+            with raising(self._explained), self._reader() as reader:
+                producer.begin_transaction()
+                filled = [batch for batch in batches if batch.num_rows]
+                for number, batch in enumerate(filled, 1):
+                    is_last = number == len(filled)
+                    send(producer, self._topic, batch, self._check_open, {HEADER: token.to_text()} if is_last else None)
+                at = confluent_kafka.TopicPartition(self._topic, 0, token.epoch, metadata=token.to_text())
+                producer.send_offsets_to_transaction([at], reader.consumer_group_metadata(), TIMEOUT)
+                producer.commit_transaction(TIMEOUT)
+        finally:
+            self._end(producer)
+        self._last = token
+        self._next = self._beside.submit(self._made)  # not after an error: it would fence whoever is there instead
+
+    def close(self) -> None:
+        """Make no more producers. The open transaction, if there is one, is aborted by the brokers."""
+        self._closed.set()
+        self._drop(self._next)
+        self._beside.shutdown(wait=False)
+
+    # -- implementation -------------------------------------------------------------------------------------------
+
+    def _take(self) -> tuple[confluent_kafka.Producer, Token | None]:
+        """Return the producer of the next transaction, and the token that it has found."""
+        made, self._next = self._next, None
+        if made is not None:
+            with contextlib.suppress(SinkError, FencedError):  # it is made again
+                return made.result()
+        return self._made()
+
+    def _made(self) -> tuple[confluent_kafka.Producer, Token | None]:
+        import confluent_kafka
+
+        with raising(self._explained):
+            producer = confluent_kafka.Producer({**self._settings, "transactional.id": self._name})
+            try:
+                producer.init_transactions(TIMEOUT)
+                return producer, self.token()
+            except BaseException:
+                self._end(producer)  # or it would go on by itself, and fence the next one
+                raise
+
+    @contextlib.contextmanager
+    def _reader(self) -> Iterator[Any]:
+        """Make a consumer of the token's group; it subscribes to nothing."""
+        import confluent_kafka
+
+        shared: dict[str, Any] = {name: value for name, value in self._settings.items() if name.startswith(SHARED)}
+        more = {"group.id": self._name, "enable.auto.commit": "false", "isolation.level": "read_committed"}
+        reader = confluent_kafka.Consumer({**shared, **more})
+        try:
+            yield reader
+        finally:
+            reader.close()
+
+    def _check_open(self) -> None:
+        if self._closed.is_set():
+            raise SinkLostError("the sink has been closed")
+
+    def _drop(self, made: Future[tuple[confluent_kafka.Producer, Token | None]] | None) -> None:
+        if made is not None and not made.cancel():
+            made.add_done_callback(lambda done: None if done.exception() else self._end(done.result()[0]))
+
+    @staticmethod
+    def _end(producer: confluent_kafka.Producer) -> None:
+        """End a producer with all that it hasn't sent."""
+        with contextlib.suppress(Exception), warnings.catch_warnings():  # it is of no use any more
+            warnings.simplefilter("ignore")
+            producer.purge()
+            producer.close()
+
+
+@contextlib.contextmanager
+def raising(explained: Explained) -> Iterator[None]:
+    """Raise librdkafka's errors as the project's.
+
+    Raises:
+        FencedError: The brokers reject the producer.
+        SinkError: Any other error.
+    """
+    import confluent_kafka
+
+    try:
+        yield
+    except confluent_kafka.KafkaException as problem:
+        error: Any = problem.args[0]
+        if error.name() in FENCED:
+            raise FencedError(error.str()) from None
+        raise explained.of(error.name(), error.str()) from None
