@@ -42,6 +42,7 @@ PATIENCE = 30_000  # ms for the brokers to acknowledge a message
 LOOK = 0.1  # seconds between two looks whether a sink has been closed
 MESSAGE_BYTES = 1_000_000  # librdkafka's default of message.max.bytes
 OVERHEAD = 128  # bytes of a message and its batch besides key and value, at most
+ATTEMPTS = 3  # a process that was replaced may fence its successor once more, and writes nothing
 REFRESH = 3600.0  # seconds after which a token is written again: the brokers forget those that are days old
 
 
@@ -323,24 +324,15 @@ class TransactionalTopic:
             StateError: See the constructor.
         """
         with self._showing:
-            try:
-                before = self._transactions.fence()
-                self._check(before)
-                self._forget(before)
-                epoch, by = (0, self._run) if before is None else (before.epoch, before.by)
-                if self._pending:
-                    epoch, by = self._pending[-1].number, self._pending[-1].by
-                runs = tuple(run for run in (before.runs if before is not None else ()) if run != self._run)[
-                    -MOST_RUNS:
-                ]
-                due = [batch for waiting in self._pending for batch in waiting.batches]
-                self._write(Token(epoch, by, self._run, (*runs, self._run)), due)
-            except FencedError as fenced:
-                raise SinkLostError(
-                    f"another process writes to topic {self._body.topic!r} at the same moment", hint="Retry"
-                ) from fenced
-            with self._lock:
-                self._pending = []
+            for attempt in range(1, ATTEMPTS + 1):
+                try:
+                    self._take_over()
+                    break
+                except FencedError as fenced:
+                    if attempt == ATTEMPTS:
+                        raise SinkLostError(
+                            f"another process writes to topic {self._body.topic!r} at the same moment", hint="Retry"
+                        ) from fenced
         return ""
 
     def write(self, batch: pa.RecordBatch) -> None:
@@ -418,9 +410,9 @@ class TransactionalTopic:
         self._transactions.close()
         self._topic.close()
 
-    def output(self, rows: int, store: BlobStore) -> Output:
-        """Not called: a stopped job prepares under a number."""
-        raise NotImplementedError
+    def output(self, rows: int, store: BlobStore) -> Output:  # noqa: ARG002  (it counts them itself)
+        """Prepare under the next number."""
+        return self.prepare(self._epoch + 1, store)
 
     # -- what a checkpoint has ------------------------------------------------------------------------------------
 
@@ -525,6 +517,20 @@ class TransactionalTopic:
                 code=ErrorCode.OUTPUT_AHEAD,
             )
 
+    def _take_over(self) -> None:
+        """Fence other writers, and write what the checkpoint has and the topic lacks, with a token of this run."""
+        before = self._transactions.fence()
+        self._check(before)
+        self._forget(before)
+        epoch, by = (0, self._run) if before is None else (before.epoch, before.by)
+        if self._pending:
+            epoch, by = self._pending[-1].number, self._pending[-1].by
+        runs = tuple(run for run in (before.runs if before is not None else ()) if run != self._run)[-MOST_RUNS:]
+        due = [batch for waiting in self._pending for batch in waiting.batches]
+        self._write(Token(epoch, by, self._run, (*runs, self._run)), due)
+        with self._lock:
+            self._pending = []
+
     def _forget(self, token: Token | None) -> None:
         """Drop the epochs that the topic has."""
         with self._lock:
@@ -539,15 +545,18 @@ class TransactionalTopic:
         """
         if isinstance(self._problem, SinkTakenError):
             raise self._problem
-        try:
-            self._show_due()
-        except FencedError as fenced:
-            self._problem = self._after_fence(fenced)
-            raise self._problem from fenced
-        except SinkError as error:
-            self._problem = error
-            raise
-        self._problem = None
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                self._show_due()
+                self._problem = None
+                return
+            except FencedError as fenced:
+                self._problem = self._after_fence(fenced)
+                if attempt == ATTEMPTS or isinstance(self._problem, SinkTakenError):
+                    raise self._problem from fenced
+            except SinkError as error:
+                self._problem = error
+                raise
 
     def _show_due(self) -> None:
         assert self._token is not None
