@@ -496,8 +496,8 @@ class TransactionalTopic:
         if token is None:
             if before is not None:
                 raise StateError(
-                    f"topic {self._body.topic!r} doesn't say any more which messages of the checkpoint it has: the "
-                    "brokers have removed the offset, which they keep for offsets.retention.minutes",
+                    f"topic {self._body.topic!r} has lost the offset that says which messages of the checkpoint it "
+                    "has: brokers keep it for offsets.retention.minutes",
                     hint=f"Compare the last message with header 'rayelastic' with epoch {self._epoch} of the "
                     "checkpoint. To continue without the messages in it: rel.Snapshot(..., drop=['its name'])",
                     code=ErrorCode.MISSING_OUTPUT,
