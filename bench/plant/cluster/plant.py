@@ -38,6 +38,7 @@ class SteadyState:
         rate: tuples/s that each region takes; of a source: makes.
         capacity: tuples/s that each region could take.
         cpu: of each pipeline replica, the share of time in which it uses a CPU.
+        starved: of each pipeline replica, the share of time in which it waits for one, or for the token.
         blocked: of each source, the share of time in which it waits for room; 0 for other regions.
         fill: of each region, the share of its input queues that is full.
     """
@@ -45,6 +46,7 @@ class SteadyState:
     rate: Floats
     capacity: Floats
     cpu: Floats
+    starved: Floats
     blocked: Floats
     fill: Floats
 
@@ -176,6 +178,7 @@ class ClusterPlant:
             rate,
             capacity,
             np.minimum(cpu, 1.0) ** self.constants.polling,
+            np.minimum(rate[threads.region] * threads.busy * (slow - own), 1.0),
             blocked,
             self._fill(rate, capacity, blocked),
         )

@@ -128,6 +128,7 @@ class ClusterSimulation:
         """Return what a profiler would have seen of a state after its warm-up, with noise."""
         threads = self.plant.threads(self.plan)
         cpu = np.minimum(self._noisy(state.cpu), 1.0).tolist()
+        starved = state.starved.tolist()
         rates = self._noisy(state.rate).tolist()
         noise = iter(self._noisy(np.ones(sum(len(p.region.operators) + 1 for p in self.plan.regions))).tolist())
         regions, at = [], 0
@@ -154,6 +155,7 @@ class ClusterSimulation:
                     passing * rate,
                     tuple(min(1.0, rate * share * asleep) for share in self.plant.key_shares(number, planned.ring)),
                     tuple(sleep / asleep if asleep else 0.0 for sleep in sleeps),
+                    starved=tuple(starved[mine]),
                 )
                 pipelines.append(seen)
             offered, factor = None, next(noise)

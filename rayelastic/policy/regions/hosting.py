@@ -20,6 +20,8 @@ from rayelastic.plan.node_placement import Demand, FreeNodes, Node, place
 
 __all__ = ["Hosting", "load_of", "rehosted"]
 
+LEAST = 0.5  # of what a replica will use: the room for which the last ones come to a node that is nearly full
+
 
 class Hosting:
     """Free CPUs of nodes while replicas are placed.
@@ -104,9 +106,9 @@ class Hosting:
         own_process = own_process or not self._shares
         if not self._nodes:
             return self._fresh() if own_process else present[0]
-        for free in self._free:
-            pe = None if own_process else self._with_room(free, present, Demand(cpus))
-            pe = pe or self._started(free, present[0], Demand(cpus), native=not own_process)
+        for free, demand in (*((free, Demand(cpus)) for free in self._free), (self._free[-1], Demand(cpus * LEAST))):
+            pe = None if own_process else self._with_room(free, present, demand)
+            pe = pe or self._started(free, present[0], demand, native=not own_process)
             if pe is not None:
                 return pe
         return None

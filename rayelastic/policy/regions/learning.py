@@ -48,6 +48,11 @@ class SteadyAverage:
         return self._average.value
 
     @property
+    def latest(self) -> float:
+        """The average, or the mean of the values that deviated last, in case that it lasts."""
+        return math.fsum(self._deviating) / len(self._deviating) if self._deviating else self._average.value
+
+    @property
     def doubtful(self) -> bool:
         """Whether the last value deviated: a change that may be, or may be noise."""
         return bool(self._deviating)
@@ -82,15 +87,23 @@ class _Offered:
     A source that is blocked nearly always is believed to be offered `guessed_growth` times what it makes. This guess is
     a lower bound: it may be offered any amount more. As long as the source is blocked so much, the bottleneck
     determines what it makes, and its remaining time is noise. A change of either is no change of load.
+    If a change of plan leaves it behind, the next guess is the square root of that bound, until it catches up.
     """
 
-    __slots__ = ("_t", "at_least", "average", "guessed")
+    __slots__ = ("_t", "at_least", "average", "growth", "guessed")
 
     def __init__(self, thresholds: OrganicThresholds) -> None:
         self._t = thresholds
         self.average = SteadyAverage(thresholds)
         self.guessed = False  # whether the source doesn't report it
         self.at_least = False  # whether the guess is a lower bound
+        self.growth = thresholds.guessed_growth  # the most that is guessed, as a multiple of what it makes
+
+    def plan_changed(self) -> None:
+        """Start again: a source runs faster or slower beside other threads. The next guess is smaller."""
+        if self.guessed:
+            self.average.restart()
+            self.growth = math.sqrt(self._t.guessed_growth) if self.at_least else self.growth
 
     def add(self, seen: RegionObservation) -> None:
         """Take one period."""
@@ -98,6 +111,8 @@ class _Offered:
             self.average.add(max(seen.offered, seen.throughput))
             return
         self.guessed = True
+        if seen.blocked <= 1.0 - self._t.carried:
+            self.growth = self._t.guessed_growth
         least = 1.0 / self._t.guessed_growth  # of its time that it works, for the guess to be more than a lower bound
         at_least = 1.0 - seen.blocked <= least
         if at_least and self.at_least:
@@ -119,6 +134,7 @@ class _Region:
     replicas: list[float]  # useful share of each replica's busiest thread
     threads: list[list[float]]  # of each pipeline, CPUs of each replica, all its threads
     passes: list[float]  # tuples/s that each operator takes
+    occupied: list[float]  # share of each replica's busiest thread, with the time in which it waits for a CPU
     taken: float = 0.0
     given: float = 0.0
     overhead: float = 0.0  # CPUs of a pipeline outside operators, mean
@@ -138,6 +154,7 @@ class _Region:
         outside = sum(cpu * p.overhead for p, cpu in zip(pipelines, cpus, strict=True)) / len(pipelines)
         waits = [sum(p.waiting) * share for p in pipelines for share in (p.waits or [0.0] * len(p.operators))]
         useful = list(zip(*(p.useful for p in pipelines), strict=True))
+        occupied = list(zip(*(p.occupied for p in pipelines), strict=True))
         self.taken += share * (observed.throughput - self.taken)
         self.given += share * (pipelines[-1].emitted - self.given)
         self.overhead += share * (outside - self.overhead)
@@ -151,6 +168,7 @@ class _Region:
         ]
         taken = [taken for p in pipelines for taken in p.taken]
         self.passes = [old + share * (new - old) for old, new in zip(self.passes, taken, strict=True)]
+        self.occupied = [old + share * (max(new) - old) for old, new in zip(self.occupied, occupied, strict=True)]
 
 
 class Known:
@@ -175,9 +193,18 @@ class Known:
         """{source: tuples/s that it would make without back-pressure}; what it makes bounds a guess."""
         found = {name: offered.average.value for name, offered in self._offered.items()}
         for name in self._made:
-            most = self._t.guessed_growth * self._made[name].value
+            most = self._t.guessed_growth * self._made[name].latest
             if self._offered[name].guessed:
                 found[name] = most if self._offered[name].at_least else min(found[name], most)
+        return found
+
+    @property
+    def sized_for(self) -> dict[str, float]:
+        """{source: tuples/s that the next plan is to carry}: what it is offered, or less if that is a second guess."""
+        found = self.offered
+        for name in self._made:
+            if self._offered[name].guessed:
+                found[name] = min(found[name], self._offered[name].growth * self._made[name].latest)
         return found
 
     @property
@@ -194,7 +221,7 @@ class Known:
     def carried(self) -> float:
         """Tuples/s that all sources make: all that they are offered, unless they are blocked on output."""
         return sum(
-            offered if self._blocked[name].value <= 1.0 - self._t.carried else min(offered, self._made[name].value)
+            offered if self._blocked[name].value <= 1.0 - self._t.carried else min(offered, self._made[name].latest)
             for name, offered in self.offered.items()
         )
 
@@ -208,7 +235,7 @@ class Known:
     @property
     def passed(self) -> dict[str, float]:
         """{region: tuples/s that its last operator takes}."""
-        return {name: passed.value for name, passed in self._passed.items()}
+        return {name: passed.latest for name, passed in self._passed.items()}
 
     @property
     def doubtful(self) -> bool:
@@ -227,8 +254,7 @@ class Known:
         self._blocked.clear()
         self._wanted.clear()
         for offered in self._offered.values():
-            if offered.guessed:  # a source runs faster or slower beside other threads
-                offered.average.restart()
+            offered.plan_changed()
 
     def learn(self, seen: PlanObservation) -> None:
         """Take one period."""
@@ -268,8 +294,8 @@ class Known:
         return {pe: max(cpus, self._wanted[pe].value) if pe in self._wanted else cpus for pe, cpus in found.items()}
 
     def replica_use(self) -> dict[str, tuple[float, ...]]:
-        """Return the useful share of the time of each replica of each region."""
-        return {name: tuple(region.replicas) for name, region in self._regions.items()}
+        """Return the share of its time that each replica of each region has something to do."""
+        return {name: tuple(region.occupied) for name, region in self._regions.items()}
 
     def _learn_source(self, observed: RegionObservation) -> None:
         name = observed.region
@@ -298,7 +324,7 @@ class Known:
             none = [0.0] * len(planned.region.operators)
             threads = [idle for _ in planned.pipelines]
             limit = ExponentialAverage(weight)
-            region = _Region(planned, SteadyAverage(self._t), limit, none, none, idle, threads, none)
+            region = _Region(planned, SteadyAverage(self._t), limit, none, none, idle, threads, none, idle)
             region.work.add(work)
             self._regions[name] = region
         region.add(observed, weight)

@@ -56,6 +56,8 @@ class PipelineObservation:
             something outside the job; empty: never.
         waits: of each operator, the share of that time that passed in it; empty likewise.
         cpus: of each replica, the CPUs that all threads of its process used in it; empty: as many as `cpu` says.
+        starved: of each replica, the share of the period in which its thread was inside operators and had no CPU: its
+            node is busy with something else, or slow; empty: never.
 
     >>> seen = PipelineObservation(("parse", "count"), (0.9, 0.7), (0.5, 0.2), (1e5, 1e5), 1e5)
     >>> seen.utilisation, round(seen.overhead, 2)
@@ -70,6 +72,7 @@ class PipelineObservation:
     waiting: tuple[float, ...] = ()
     waits: tuple[float, ...] = ()
     cpus: tuple[float, ...] = ()
+    starved: tuple[float, ...] = ()
 
     @property
     def used(self) -> tuple[float, ...]:
@@ -87,6 +90,13 @@ class PipelineObservation:
         if not self.waiting:
             return self.cpu
         return tuple(min(1.0, cpu + wait) for cpu, wait in zip(self.cpu, self.waiting, strict=True))
+
+    @property
+    def occupied(self) -> tuple[float, ...]:
+        """Of each replica, the share of the period in which its thread was inside operators, with a CPU or without."""
+        if not self.starved:
+            return self.useful
+        return tuple(min(1.0, use + lack) for use, lack in zip(self.useful, self.starved, strict=True))
 
     @property
     def overhead(self) -> float:
@@ -209,6 +219,7 @@ def _pipeline(told: Mapping[str, Any]) -> PipelineObservation:
         tuple(told["waiting"]),
         tuple(told["waits"]),
         tuple(told.get("cpus", ())),
+        tuple(told.get("starved", ())),
     )
 
 
@@ -274,7 +285,7 @@ def _numbers(regions: Sequence[RegionObservation]) -> list[float]:
     for r in regions:
         numbers += (r.throughput, r.offered or 0.0, r.blocked, r.fill)
         for p in r.pipelines:
-            numbers += (*p.cpu, *p.costs, *p.taken, *p.waiting, *p.waits, *p.cpus, p.emitted)
+            numbers += (*p.cpu, *p.costs, *p.taken, *p.waiting, *p.waits, *p.cpus, *p.starved, p.emitted)
     return numbers
 
 
@@ -282,9 +293,11 @@ def _averaged(seen: RegionObservation, numbers: Any) -> RegionObservation:
     throughput, offered, blocked, fill = (next(numbers) for _ in range(4))
     pipelines = []
     for p in seen.pipelines:
-        parts = (p.cpu, p.costs, p.taken, p.waiting, p.waits, p.cpus)
-        cpu, costs, taken, waiting, waits, cpus = (tuple(next(numbers) for _ in part) for part in parts)
-        pipelines.append(PipelineObservation(p.operators, cpu, costs, taken, next(numbers), waiting, waits, cpus))
+        parts = (p.cpu, p.costs, p.taken, p.waiting, p.waits, p.cpus, p.starved)
+        cpu, costs, taken, waiting, waits, cpus, starved = (tuple(next(numbers) for _ in part) for part in parts)
+        made = (p.operators, cpu, costs, taken, next(numbers), waiting, waits, cpus, starved)
+        pipelines.append(PipelineObservation(*made))
     offered = None if seen.offered is None else offered
-    made = tuple(pipelines)
-    return RegionObservation(seen.region, throughput, made, offered, blocked, fill, seen.hot_key, seen.hot_share)
+    return RegionObservation(
+        seen.region, throughput, tuple(pipelines), offered, blocked, fill, seen.hot_key, seen.hot_share
+    )

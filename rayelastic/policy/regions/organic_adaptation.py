@@ -26,7 +26,7 @@ from rayelastic.policy.regions.model import Shape, shape_of
 from rayelastic.policy.regions.observation import PlanObservation
 from rayelastic.policy.regions.parting import PARTINGS, Parting, joined, parted
 from rayelastic.policy.regions.proposal import next_node, propose
-from rayelastic.policy.regions.sharing.shares import MOST_SHARINGS, REJECTED, Sharing, shared_out, sharing_of
+from rayelastic.policy.regions.sharing.shares import MOST_SHARINGS, Sharing, shared_out, sharing_of
 from rayelastic.policy.regions.sizing import Sizing
 from rayelastic.policy.regions.spreading import spread, why_together
 from rayelastic.policy.regions.thresholds import OrganicThresholds
@@ -72,7 +72,7 @@ class OrganicAdaptation:
         self._reversals = Reversals(self._t.shrink_periods)
         self._calm_need: dict[str, float] = {}  # {region: most tuples/s} since less suffices
         self._missed: set[tuple[str, Shape]] = set()  # that were asked for, and undone once
-        self._sharings: dict[str, int] = {}  # {region: times that its partitions moved, and it was worth it}
+        self._sharings: dict[tuple[str, Shape], int] = {}  # times that partitions moved, and it was worth it
         self._paid_at = 0.0  # tuples/s that were carried when something was learned
         self._in_vain: set[str] = set()  # nodes whose relief didn't help
         self._costs = Costs(self._t, self._can.going_on)
@@ -202,6 +202,8 @@ class OrganicAdaptation:
         self._grow = self._shrink = 0
         what = self._rates(sizing)
         if not proposal.actions:
+            if (sharing := shared_out(sizing, ())) is not None:
+                return self._share(seen, sizing, sharing)
             return self._hold(seen, *what, Code.NO_ROOM(), request=proposal.request)
         if grows:
             what = [*self._earlier.reasons(proposal.shapes), *what, *sizing.named]
@@ -238,8 +240,13 @@ class OrganicAdaptation:
         bounded = replace(held, plan=proposal.plan, actions=proposal.actions)
         return replace(bounded, verdict=Verdict.BOUND, rule="JobConfig(replicas=...)", reset=True)
 
-    def _share(self, seen: PlanObservation, sizing: Sizing, sharing: Sharing) -> AdaptationDecision:
-        """Asks for partitions at other replicas: no replica more, and what moves is little."""
+    def _share(
+        self, seen: PlanObservation, sizing: Sizing, sharing: Sharing, grown: Trial | None = None
+    ) -> AdaptationDecision:
+        """Asks for partitions at other replicas: no replica more, and what moves is little.
+
+        Replicas that a growth has added may be on slower nodes: it is judged once each has as much as it can do.
+        """
         self._grow = self._shrink = 0
         cost = self._costs.of([SHARE])
         why = _offered(sizing), Code.UNEVEN(), *reasons_of(sharing.actions), Code.GAIN(gain=sharing.gain, cost=cost)
@@ -247,7 +254,10 @@ class OrganicAdaptation:
             return self._hold(seen, *why, Code.NOT_WORTH_IT())
         names = tuple(action.region for action in sharing.actions)
         now = self._carried(sizing)
-        self._trial = Trial(seen.plan, sharing.actions, {}, now, sharing.gain, grows=True, shared=names)
+        if grown is not None:
+            self._trial = replace(grown, actions=(*grown.actions, *sharing.actions), shared=names)
+        else:
+            self._trial = Trial(seen.plan, sharing.actions, {}, now, sharing.gain, grows=True, shared=names)
         self._started(sharing.plan)
         return _change_to(sharing, why, "as many keys as each replica can take")
 
@@ -278,6 +288,10 @@ class OrganicAdaptation:
         trial, self._trial = self._trial, None
         assert trial is not None
         now = self._carried(sizing := self._sizing(seen))
+        if trial.shapes and trial.grows and not trial.shared and now.share < self._t.carried:
+            sharing = shared_out(sizing, ())
+            if sharing is not None and trial.would_be_good(now, sharing.gain, self._t):
+                return self._share(seen, sizing, sharing, trial)
         measured = _offered(sizing), Code.GAINED(gain=trial.gained(now))
         apart, good = trial.parting.operators if trial.parting is not None else (), trial.is_good(now, self._t)
         if trial.fewer is not None or seen.waits_for_cpus > self._t.others:
@@ -292,9 +306,10 @@ class OrganicAdaptation:
                 self.learned = self.learned.kept(trial.shapes, apart if trial.grows else ())
                 self._paid_at = max(self._paid_at, sizing.carried)
             for name in trial.shared:
-                self._sharings[name] = self._sharings.get(name, 0) + 1
-                if self._sharings[name] % MOST_SHARINGS == 0:
-                    self._rejected.add(sharing_of(name), REJECTED)
+                shared = name, shape_of(seen.plan.region(name))
+                self._sharings[shared] = self._sharings.get(shared, 0) + 1
+                if self._sharings[shared] % MOST_SHARINGS == 0:
+                    self._rejected.add(sharing_of(name), shared[1])
             why = *measured, Code.REPLICAS_KEPT()
             return AdaptationDecision(seen.plan, Verdict.KEEP, reasons=why, rule="Joker 4.3")
         plan = seen.plan
@@ -309,7 +324,7 @@ class OrganicAdaptation:
         if trial.parting is not None:
             self._rejected.add(PARTINGS, trial.parting.shape)
         for name in trial.shared:
-            self._rejected.add(sharing_of(name), REJECTED)
+            self._rejected.add(sharing_of(name), shape_of(seen.plan.region(name)))
         nodes = {pe: node for pe, node in {**seen.plan.nodes, **trial.before.nodes}.items() if pe in plan.pes}
         self._started(plan)
         return AdaptationDecision(
@@ -327,7 +342,7 @@ class OrganicAdaptation:
         if self._trial is not None and self._trial.parting is not None:
             self._rejected.add(PARTINGS, self._trial.parting.shape)
         for name in self._trial.shared if self._trial is not None else ():
-            self._rejected.add(sharing_of(name), REJECTED)
+            self._rejected.add(sharing_of(name), shape_of(plan.region(name)))
         for missed in [(name, shape) for name, shape in shapes.items() if shape != shape_of(plan.region(name))]:
             if missed in self._missed:
                 self._rejected.add(*missed)

@@ -41,7 +41,7 @@ class Sizing:
         need: tuples/s of each region for that.
         missing: CPUs that the nodes lack for more.
         replica_cpus: CPUs that each replica of each region was seen to use.
-        replica_use: useful share of the time of each replica of each region, as it was seen.
+        replica_use: share of its time that each replica of each region had something to do, as it was seen.
         full_nodes: CPUs of the nodes whose replicas were seen to use more of them than may be: stragglers, or crowded.
         rejected: shapes that were tried in vain.
         thresholds: of the policy.
@@ -93,7 +93,7 @@ class Sizing:
             if model is not None:
                 most[planned.region.name] = _most(model, planned, rejected, thresholds, can, guessed=known.guesses)
         cpus = sum(node.cpus for node in nodes) * thresholds.busy if nodes else float("inf")
-        rates = affordable(plan, models, offered, most)
+        rates = affordable(plan, models, known.sized_for, most)
         need = demands(plan, models, rates)
         busy = sum(need[name] * model.cpu(shape_of(plan.region(name))) for name, model in models.items())
         share = min(1.0, cpus / busy) if busy > 0 else 1.0
@@ -258,6 +258,8 @@ class Sizing:
         # A region that will be the limit can't be kept below full use.
         most = widest(model, now, allowed, cut=self.thresholds.cuts)
         aim = 1.0 if self.at_least else self.thresholds.aim
+        if self.at_least and not self.missing and self.need[name] < (1.0 - NEGLIGIBLE) * most:
+            aim += self.thresholds.throughput_gain  # a guess: no further replica by noise
         capacity = min(self.need[name] / aim, most) * (1.0 - NEGLIGIBLE)
         for shape in shapes(model, now, capacity, allowed, cut=self.thresholds.cuts):
             if shape not in rejected and model.capacity(shape) > model.capacity(now):

@@ -184,4 +184,10 @@ def _pipeline(
         waiting,
         tuple(sum(of) / total for of in zip(*waited, strict=True)),
         tuple(used),
+        () if source else tuple(_starved(each) for each in here),
     )
+
+
+def _starved(operators: Sequence[_Gone]) -> float:
+    """Return the share of a period that a replica's thread was inside operators, and neither had a CPU nor slept."""
+    return min(1.0, sum(max(0.0, one.inside - one.cpu - one.waited) for one in operators))

@@ -15,12 +15,12 @@ from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.hash_ring import PARTITIONS
 from rayelastic.plan.regions import RegionKind
 from rayelastic.policy.regions.actions import ShareRegion
-from rayelastic.policy.regions.model import Shape
+from rayelastic.policy.regions.model import shape_of
 from rayelastic.policy.regions.sizing import Sizing
 
-__all__ = ["MOST_SHARINGS", "REJECTED", "Sharing", "even_use", "shared_out", "sharing_of"]
+__all__ = ["MOST_SHARINGS", "Sharing", "even_use", "shared_out", "sharing_of"]
 
-UNEVEN = 1.15  # of the mean: how busy the busiest replica is, from which on a change pays
+UNEVEN = 1.1  # of the mean: how busy the busiest replica is, from which on a change pays
 MOST_SHARINGS = 2  # of a region under one load: the first finds what a replica can take, the second mends it
 FURTHEST = 3.0  # times, in one change: costs are measured at what each replica has now
 
@@ -45,9 +45,6 @@ def sharing_of(region: str) -> str:
     return f"{region}/shares"
 
 
-REJECTED: Shape = ((), 0)  # how a sharing is rejected: there is but one for what was measured
-
-
 def shared_out(sizing: Sizing, wanted: Collection[str], *, stable: bool = False) -> Sharing | None:
     """Return the plan in which regions that fall short have their keys where they are best off; None: nothing to gain.
 
@@ -60,7 +57,7 @@ def shared_out(sizing: Sizing, wanted: Collection[str], *, stable: bool = False)
     for planned in sizing.short(stable=stable):
         name, use = planned.region.name, sizing.replica_use.get(planned.region.name, ())
         movable = planned.region.kind is RegionKind.DATA_PARALLEL and sizing.can.replicates(planned)
-        if not movable or len(use) < 2 or sizing.rejected.get(sharing_of(name)):
+        if not movable or len(use) < 2 or shape_of(planned) in sizing.rejected.get(sharing_of(name), ()):
             continue
         mean = sum(use) / len(use)
         shares = even_use(planned.ring.loads(), use)

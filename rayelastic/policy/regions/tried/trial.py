@@ -96,6 +96,10 @@ class Trial:
             found.append(max(passed) if self.parting is not None else min(passed))
         return max(found) - 1.0
 
+    def would_be_good(self, now: Carried, more: float, t: OrganicThresholds) -> bool:
+        """Whether it is kept if so much more is carried, relative to what is now."""
+        return (1.0 + self.gained(now)) * (1.0 + more) >= 1.0 + min(t.throughput_gain, self.gain / 2)
+
     def is_good(self, now: Carried, t: OrganicThresholds) -> bool:
         """Whether it is kept."""
         if self.fewer is not None:
