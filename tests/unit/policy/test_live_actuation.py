@@ -103,11 +103,10 @@ def test_every_change_of_random_graphs_is_performable_and_judged_and_then_it_is_
         simulation = simulated(job, 150e3, seed=seed)
         simulation.run(120)
         decided = [step.decision for step in simulation.trace if step.decision.verdict is not Verdict.HOLD]
-        told = [
-            now.verdict
-            for before, now in itertools.pairwise((None, *decided))
-            if not (before is not None and before.verdict is Verdict.TRY and shares(now) and not shares(before))
-        ]
+        told = [now.verdict for now in decided[:1]]
+        for before, now in itertools.pairwise(decided):
+            if not (before.verdict is Verdict.TRY and shares(now) and not shares(before)):
+                told.append(now.verdict)
         if told[-1:] == [Verdict.TRY]:  # is being judged
             told.pop()
         for tried, judged in zip(told[::2], told[1::2], strict=True):
