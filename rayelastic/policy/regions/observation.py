@@ -56,8 +56,8 @@ class PipelineObservation:
             something outside the job; empty: never.
         waits: of each operator, the share of that time that passed in it; empty likewise.
         cpus: of each replica, the CPUs that all threads of its process used in it; empty: as many as `cpu` says.
-        starved: of each replica, the share of the period in which its thread was inside operators and had no CPU: its
-            node is busy with something else, or slow; empty: never.
+        starved: of each replica, the share of the period in which its thread was inside operators without a CPU;
+            empty: never. Its node is slow, or busy with something else.
 
     >>> seen = PipelineObservation(("parse", "count"), (0.9, 0.7), (0.5, 0.2), (1e5, 1e5), 1e5)
     >>> seen.utilisation, round(seen.overhead, 2)
