@@ -2,9 +2,9 @@
 
 librdkafka repeats the request that ends a transaction when no answer comes, and reports success. The late first request
 may arrive after the producer's next transaction has begun, and would end that one halfway. So each transaction has a
-producer of its own, which has called `init_transactions` after the one before ended: the brokers reject late requests
-of earlier producers. It is used if the token, read after that call, is the last one of this process. So a process that
-was replaced writes nothing, however late it fences its successor.
+producer of its own, which has called `init_transactions` after the one before ended. The brokers reject late requests
+of earlier producers. A producer is used if the token, read after that call, is the last one of this process. So a
+process that was replaced writes nothing, however late it fences its successor.
 
 The token is an offset of a consumer group that nobody subscribes to, on partition 0 of the topic.
 """
