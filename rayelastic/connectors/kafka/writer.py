@@ -4,8 +4,8 @@ At least once: an idempotent producer sends messages at once, and a checkpoint w
 
 Exactly once: a checkpoint stores the messages since the last one (write-ahead), and one transaction writes them once it
 is complete, together with its number. A sink has an identity that outlives its processes: that of its first run, stored
-in checkpoints. A process that restores a checkpoint first fences the one before. Then it reads which epoch the topic has,
-and decides what is to be written.
+in checkpoints. A process that restores a checkpoint first fences the one before. Then it reads which epoch the topic
+has, and decides what is to be written.
 """
 
 from __future__ import annotations
