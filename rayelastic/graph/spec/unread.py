@@ -89,6 +89,8 @@ def mark_unread(operators: Mapping[str, OperatorSpec]) -> dict[str, OperatorSpec
 
     A source that can leaves out what nobody reads, but never all of its fields.
     """
+    if not any(isinstance(spec.body, SourceDescription) and spec.body.omits_unread for spec in operators.values()):
+        return dict(operators)
     needs = _needs(operators)
     lacks: dict[str, tuple[str, ...]] = {}  # {stream: its fields without values}
     marked: dict[str, OperatorSpec] = {}

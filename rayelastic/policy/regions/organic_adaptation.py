@@ -26,7 +26,7 @@ from rayelastic.policy.regions.model import Shape, shape_of
 from rayelastic.policy.regions.observation import PlanObservation
 from rayelastic.policy.regions.parting import PARTINGS, Parting, joined, parted
 from rayelastic.policy.regions.proposal import next_node, propose
-from rayelastic.policy.regions.sharing.shares import MOST_SHARINGS, Sharing, shared_out, sharing_of
+from rayelastic.policy.regions.sharing.shares import ANY, MOST_SHARINGS, Sharing, shared_out, sharing_of
 from rayelastic.policy.regions.sizing import Sizing
 from rayelastic.policy.regions.spreading import spread, why_together
 from rayelastic.policy.regions.thresholds import OrganicThresholds
@@ -310,6 +310,9 @@ class OrganicAdaptation:
                 self._sharings[shared] = self._sharings.get(shared, 0) + 1
                 if self._sharings[shared] % MOST_SHARINGS == 0:
                     self._rejected.add(sharing_of(name), shared[1])
+                of_region = sum(times for (region, _), times in self._sharings.items() if region == name)
+                if of_region % (2 * MOST_SHARINGS) == 0:
+                    self._rejected.add(sharing_of(name), ANY)
             why = *measured, Code.REPLICAS_KEPT()
             return AdaptationDecision(seen.plan, Verdict.KEEP, reasons=why, rule="Joker 4.3")
         plan = seen.plan

@@ -114,7 +114,8 @@ class RegionJournal:
         self._passes: deque[RegionAdaptation] = deque(maxlen=KEPT_PASSES)
         self._path = path
         if path is not None:
-            path.write_text(json.dumps({KIND: REGIONS}) + "\n", encoding="utf-8")
+            with open(path, "w", encoding="utf-8", opener=private) as file:
+                file.write(json.dumps({KIND: REGIONS}) + "\n")
 
     def add(self, adaptation: RegionAdaptation) -> None:
         """Add a pass."""

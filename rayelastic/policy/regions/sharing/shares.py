@@ -15,13 +15,13 @@ from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.hash_ring import PARTITIONS
 from rayelastic.plan.regions import RegionKind
 from rayelastic.policy.regions.actions import ShareRegion
-from rayelastic.policy.regions.model import shape_of
+from rayelastic.policy.regions.model import Shape, shape_of
 from rayelastic.policy.regions.sizing import Sizing
 
-__all__ = ["MOST_SHARINGS", "Sharing", "even_use", "shared_out", "sharing_of"]
+__all__ = ["ANY", "MOST_SHARINGS", "Sharing", "even_use", "shared_out", "sharing_of"]
 
 UNEVEN = 1.1  # of the mean: how busy the busiest replica is, from which on a change pays
-MOST_SHARINGS = 2  # of a region under one load: the first finds what a replica can take, the second mends it
+MOST_SHARINGS = 2  # with one number of replicas: the first finds what each can take; of a region twice as many
 FURTHEST = 3.0  # times, in one change: costs are measured at what each replica has now
 
 
@@ -45,6 +45,9 @@ def sharing_of(region: str) -> str:
     return f"{region}/shares"
 
 
+ANY: Shape = ((), 0)  # how sharings are rejected whatever the shape of their region
+
+
 def shared_out(sizing: Sizing, wanted: Collection[str], *, stable: bool = False) -> Sharing | None:
     """Return the plan in which regions that fall short have their keys where they are best off; None: nothing to gain.
 
@@ -57,7 +60,7 @@ def shared_out(sizing: Sizing, wanted: Collection[str], *, stable: bool = False)
     for planned in sizing.short(stable=stable):
         name, use = planned.region.name, sizing.replica_use.get(planned.region.name, ())
         movable = planned.region.kind is RegionKind.DATA_PARALLEL and sizing.can.replicates(planned)
-        if not movable or len(use) < 2 or shape_of(planned) in sizing.rejected.get(sharing_of(name), ()):
+        if not movable or len(use) < 2 or {ANY, shape_of(planned)} & set(sizing.rejected.get(sharing_of(name), ())):
             continue
         mean = sum(use) / len(use)
         shares = even_use(planned.ring.loads(), use)
