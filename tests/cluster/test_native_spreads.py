@@ -20,14 +20,13 @@ pytestmark = [
     pytest.mark.alone,
     pytest.mark.cluster,
     pytest.mark.netns,
-    pytest.mark.nightly,
     pytest.mark.timeout(400),
     pytest.mark.skipif(bool(netns.missing()), reason=netns.missing() or "everything is there"),
     pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="two hosts need a CPU each"),
 ]
 TIMEOUT = 300.0  # seconds
 KEYS = 100, 7  # of the first operator, and besides of the others: such a region keeps one replica
-ROWS = 700_000
+ROWS = 2_100_000
 
 NATIVE = """
 import json, sys

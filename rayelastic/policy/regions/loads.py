@@ -11,7 +11,7 @@ from rayelastic.policy.regions.actuation import Actuation
 from rayelastic.policy.regions.model import RegionModel
 from rayelastic.policy.regions.sizing import Sizing
 
-__all__ = ["cpu_loads", "host_use", "is_movable", "operator_loads", "token_loads"]
+__all__ = ["cpu_loads", "host_use", "is_movable", "moves_whole", "operator_loads", "token_loads"]
 
 
 def token_loads(plan: ExecPlan, models: Mapping[str, RegionModel], need: Mapping[str, float]) -> dict[str, float]:
@@ -83,6 +83,11 @@ def operator_loads(
 def is_movable(planned: RegionPlan, can: Actuation) -> bool:
     """Tell whether operators of a region go to other PEs where they lack something: where replicas can't help."""
     return planned.replicas == 1 and not planned.region.kind.is_fixed and not can.replicates(planned)
+
+
+def moves_whole(planned: RegionPlan, can: Actuation) -> bool:
+    """Tell whether a region that may have replicas has one, and could go to another host without being split."""
+    return planned.replicas == 1 and len(planned.pipelines) == 1 and can.replicates(planned)
 
 
 def _taken(plan: ExecPlan, sizing: Sizing, operator: str) -> float:

@@ -15,7 +15,7 @@ from rayelastic.plan.exec_plan import ExecPlan, Pipeline, RegionPlan
 from rayelastic.plan.node_placement import Node
 from rayelastic.policy.regions.actions import AdaptationAction, MergePipelines, RebalanceRegion, SplitPipeline
 from rayelastic.policy.regions.hosting import Hosting, load_of
-from rayelastic.policy.regions.loads import host_use, is_movable, operator_loads, token_loads
+from rayelastic.policy.regions.loads import host_use, is_movable, moves_whole, operator_loads, token_loads
 from rayelastic.policy.regions.model import Shape
 from rayelastic.policy.regions.sizing import Sizing
 from rayelastic.reasons import Code, Reason
@@ -111,7 +111,7 @@ def joined(sizing: Sizing, nodes: Sequence[Node]) -> Parting | None:
     plan, now = sizing.plan, host_use(sizing.plan, sizing, nodes)
     for pe in reversed(tuple(plan.pes)):
         here = [(p, pipeline) for p in plan.regions for pipeline in p.pipelines if pe in pipeline.pes]
-        if not all(is_movable(planned, sizing.can) for planned, _ in here):
+        if not all(is_movable(planned, sizing.can) or moves_whole(planned, sizing.can) for planned, _ in here):
             continue
         actions = tuple(action for planned, pipeline in here for action in _back(plan, planned, pipeline))
         made = applied(plan, actions, {})
@@ -142,10 +142,18 @@ def _cut(
     return None
 
 
-def units(plan: ExecPlan, sizing: Sizing, pe: str) -> Iterator[Unit]:
-    """Yield the operators of a PE that may go to another one, in topological order."""
+def units(plan: ExecPlan, sizing: Sizing, pe: str, *, whole: bool = False) -> Iterator[Unit]:
+    """Yield the operators of a PE that may go to another one, in topological order.
+
+    Args:
+        plan: in force.
+        sizing: what is known.
+        pe: where they are.
+        whole: those of regions as well that may only go as a whole, since they could have replicas.
+    """
     for planned in plan.regions:
-        for pipeline in planned.pipelines if is_movable(planned, sizing.can) else ():
+        movable = is_movable(planned, sizing.can) or (whole and moves_whole(planned, sizing.can))
+        for pipeline in planned.pipelines if movable else ():
             if pipeline.pe == pe:
                 for name, load in operator_loads(planned, pipeline, sizing.models, sizing.need):
                     yield Unit(planned, pipeline, name, load)

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.node_placement import Node
 from rayelastic.policy.regions.actions import AdaptationAction
-from rayelastic.policy.regions.loads import cpu_loads, host_use, operator_loads
+from rayelastic.policy.regions.loads import cpu_loads, host_use, is_movable, operator_loads
 from rayelastic.policy.regions.parting import LEAST_GAIN, PARTINGS, Parting, Unit, applied, away, parted, units
 from rayelastic.policy.regions.sizing import Sizing
 from rayelastic.reasons import Code, Reason
@@ -135,7 +135,7 @@ def _homes(sizing: Sizing, nodes: Sequence[Node]) -> set[str]:
     for pe in plan.pes if nodes else ():
         home = plan.nodes.get(pe, nodes[0].name)
         used[home] += loads[pe]
-        moving[home] += sum(unit.load for unit in units(plan, sizing, pe))
+        moving[home] += sum(unit.load for unit in units(plan, sizing, pe, whole=True))
     return {node for node in used if moving[node] > LEAST_GAIN * used[node]}
 
 
@@ -185,9 +185,11 @@ def _evenest(
     for pe in plan.pes:
         if plan.nodes.get(pe, nodes[0].name) != home:
             continue
-        movable, moved = list(units(plan, sizing, pe)), 0.0
+        movable, moved = list(units(plan, sizing, pe, whole=True)), 0.0
         for at in range(len(movable) - 1, -1, -1):
-            moved += movable[at].load
+            first, moved = movable[at], moved + movable[at].load
+            if first.operator != first.pipeline.operators[0] and not is_movable(first.planned, sizing.can):
+                continue  # a region that is split gets no replicas
             busier = max(use - moved / cpus[home], (there + moved) / room)
             tails.append((busier, len(tails), movable[at:]))
     for _, _, leaving in sorted(tails, key=lambda tail: tail[:2])[:CUTS]:
