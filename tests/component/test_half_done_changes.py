@@ -22,7 +22,7 @@ SCHEMA = {"key": int, "i": int}
 
 
 class Rows:
-    """So many rows (key, i) at once, and the end when it is told to."""
+    """Rows (key, i) at once; the stream ends when the test asks for it."""
 
     idle = 0.01
 

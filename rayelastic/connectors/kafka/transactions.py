@@ -160,7 +160,7 @@ class Transactions:
     # -- implementation -------------------------------------------------------------------------------------------
 
     def _take(self) -> tuple[confluent_kafka.Producer, Token | None]:
-        """Return the producer of the next transaction, and the token that it has found."""
+        """Return the producer of the next transaction, and the token that it read."""
         made, self._next = self._next, None
         if made is not None:
             with contextlib.suppress(SinkError, FencedError):  # it is made again
@@ -202,7 +202,7 @@ class Transactions:
 
     @staticmethod
     def _end(producer: confluent_kafka.Producer) -> None:
-        """End a producer with all that it hasn't sent."""
+        """End a producer; messages that it still holds are dropped."""
         with contextlib.suppress(Exception), warnings.catch_warnings():  # it is of no use any more
             warnings.simplefilter("ignore")
             producer.purge()

@@ -62,7 +62,7 @@ class Accumulators {
   std::shared_ptr<OwnAggregate> own_ = {};  // in place of the steps
   std::vector<AggregateStep> steps_;
   std::unique_ptr<Ranking> ranking_ = {};                  // of the only step
-  const std::vector<const std::byte*>* ranked_ = nullptr;  // of the last state of which there were results
+  const std::vector<const std::byte*>* ranked_ = nullptr;  // of the last state with results
   std::size_t first_;
   std::vector<std::byte> initial_;
   std::vector<std::size_t> text_offsets_;
