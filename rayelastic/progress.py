@@ -54,13 +54,15 @@ def summary_line(now: JobMetrics) -> str:
 
 
 def remarks(now: JobMetrics, *, ended: bool = False) -> list[str]:
-    """Return a line for each kind of tuples that were dropped, left to Python by compiled code, or repaired.
+    """Return a line for silent PEs, and for each kind of tuples that were dropped, left to Python, or repaired.
 
     Args:
         now: the counters.
-        ended: leave late tuples out, which `warn_late` has logged.
+        ended: leave late tuples out, which `warn_late` has logged, and silent PEs.
     """
     lines = []
+    if now.silent and not ended:
+        lines.append(f"no answer from {', '.join(now.silent)}: the last counters are shown")
     for name, operator in now.operators().items():
         for reason, count in operator.dropped.items():
             if ended and reason in OF_TIME:

@@ -361,7 +361,14 @@ class ExecPlan:
         return json.dumps(self.to_dict(), indent=2)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the plan as plain dicts, lists, strings and numbers."""
+        """Return the plan as plain dicts, lists, strings and numbers, with its PEs and links."""
+        return self.to_record() | {
+            "pes": {pe: list(operators) for pe, operators in self.pes.items()},
+            "links": [{"name": link.name, "from_pe": link.from_pe, "to_pe": link.to_pe} for link in self.links],
+        }
+
+    def to_record(self) -> dict[str, Any]:
+        """Return the same without what follows from it: links grow with the square of the replicas."""
         return {
             "topology": self.topology,
             "epoch": self.epoch,
@@ -375,15 +382,13 @@ class ExecPlan:
                 for planned in self.regions
             ],
             "edges": [list(edge) for edge in self.edges],
-            "pes": {pe: list(operators) for pe, operators in self.pes.items()},
-            "links": [{"name": link.name, "from_pe": link.from_pe, "to_pe": link.to_pe} for link in self.links],
             "placement": {"cpus": self.placement.cpus, "spread": self.placement.spread},
             "nodes": dict(self.nodes),
         }
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Return the plan from the result of `to_dict`; derived values are computed again."""
+        """Return the plan from the result of `to_record` or `to_dict`; what follows from it is computed again."""
         regions = []
         for told in values["regions"]:
             pipelines = tuple(Pipeline(tuple(p["operators"]), tuple(p["pes"])) for p in told["pipelines"])

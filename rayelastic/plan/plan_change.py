@@ -203,13 +203,12 @@ def growth_steps(old: ExecPlan, new: ExecPlan) -> tuple[ExecPlan, ...]:
     return first.with_nodes(nodes), new
 
 
-def predecessors(old: ExecPlan, new: ExecPlan, pe: str) -> dict[str, str]:
-    """Return {operator: the PE that had its replica before}, of what an element hosts.
+def predecessors(old: ExecPlan, new: ExecPlan) -> dict[str, dict[str, str]]:
+    """Return {PE: {operator that it hosts: the PE that had its replica before}}.
 
     Args:
         old: the plan before.
         new: the plan from then on; its regions have as many replicas.
-        pe: an element of the new plan.
 
     Raises:
         ValueError: a region has another number of replicas.
@@ -217,13 +216,18 @@ def predecessors(old: ExecPlan, new: ExecPlan, pe: str) -> dict[str, str]:
     >>> from rayelastic.plan.regions import Region, RegionKind
     >>> region = Region("r0", RegionKind.PIPELINE, ("parse", "rate"))
     >>> plan = ExecPlan("words", (RegionPlan(region, (Pipeline(("parse", "rate"), ("pe0",)),)),))
-    >>> predecessors(plan, plan.with_split("r0", "rate", ["pe1"]), "pe1")
-    {'rate': 'pe0'}
+    >>> predecessors(plan, plan.with_split("r0", "rate", ["pe1"]))
+    {'pe0': {'parse': 'pe0'}, 'pe1': {'rate': 'pe0'}}
     """
+    found: dict[str, dict[str, str]] = {}
     for before, after in zip(old.regions, new.regions, strict=True):
         if before.replicas != after.replicas:
             raise ValueError(f"region {after.region.name} has {after.replicas} replicas in place of {before.replicas}")
-    return {operator: old.pe_of(operator, replica) for operator, replica in new.instances(pe)}
+        for replica in range(after.replicas):
+            for pipeline in after.pipelines:
+                there = found.setdefault(pipeline.pes[replica], {})
+                there.update((operator, old.pe_of(operator, replica)) for operator in pipeline.operators)
+    return found
 
 
 def _region_change(before: RegionPlan, after: RegionPlan) -> RegionChange:

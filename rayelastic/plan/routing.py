@@ -11,7 +11,7 @@ gather, and each replica is followed by a tap. Knows neither who moves keys nor 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from rayelastic.errors import ConfigError, ErrorCode
@@ -32,7 +32,7 @@ __all__ = [
     "keeps_replicas",
     "routed_link",
     "routers_of",
-    "routing_of",
+    "routings_of",
     "why_fixed",
 ]
 
@@ -158,55 +158,86 @@ def elastic_regions(plan: ExecPlan) -> tuple[str, ...]:
     return tuple(planned.region.name for planned in plan.regions if not why_fixed(planned))
 
 
-def routing_of(plan: ExecPlan, pe: str, elastic: Collection[str]) -> PERouting:
-    """Return what a PE hosts of elastic regions.
+@dataclass(slots=True)
+class _Hosted:
+    """What a PE hosts, while it is collected."""
+
+    routers: list[RouterPlan] = field(default_factory=list)
+    gathers: list[GatherPlan] = field(default_factory=list)
+    taps: dict[str, str] = field(default_factory=dict)
+    links_out: list[PlanLink] = field(default_factory=list)
+    routed: set[Edge] = field(default_factory=set)
+
+
+def routings_of(plan: ExecPlan, pes: Iterable[str], elastic: Collection[str]) -> dict[str, PERouting]:
+    """Return {PE: what it hosts of elastic regions}.
 
     Args:
         plan: in force, or to be.
-        pe: the PE.
+        pes: the PEs.
         elastic: names of the regions that may get another number of replicas.
     """
-    routers, gathers, links_out, routed = [], [], [], set()
+    found = {pe: _Hosted() for pe in pes}
     for edge in (Edge(stream, end) for stream, end in plan.edges):
-        upstream, downstream = plan.region_of(edge.source), plan.region_of(edge.target)
-        leaves, enters = upstream.region.name in elastic, downstream.region.name in elastic
-        parts = leaves and upstream.region.kind is not RegionKind.STATELESS  # comes from any number of elements
-        if upstream is downstream or not (leaves or enters):
-            continue
-        sending, taking = plan.senders(edge.source), plan.pipeline_of(edge.target).pes
-        if united := enters and (edge.stream, edge.end) in plan.united(edge.target):
-            taking = taking[:1]
-        if pe in sending or pe in taking:
-            routed.add(edge)
-        if pe in sending and enters and not united:
-            routers.append(_router(edge, pe, downstream, taking))
-        elif pe in sending and pe not in taking:
-            links_out.append(routed_link(edge, pe, taking[0]))
-        if pe in taking and (parts or pe not in sending):
-            elsewhere = tuple(routed_link(edge, other, pe) for other in sending if other != pe)
-            gathers.append(GatherPlan(edge, elsewhere, local=pe in sending))
+        _add_edge(plan, edge, elastic, found)
     for planned in plan.regions:
-        if planned.region.name in elastic and planned.region.kind is RegionKind.STATELESS:
-            if streams := tuple(Edge(*edge) for edge in plan.united(planned.region.operators[0])):
-                entry, (first, *others) = Edge("", streams[0].end), planned.pipelines[0].pes
-                if pe == first:
-                    routers.append(_router(entry, pe, planned, planned.pipelines[0].pes, streams))
-                elif pe in others:
-                    gathers.append(GatherPlan(entry, (routed_link(entry, first, pe),), local=False))
-            edge, (first, *others) = home_edge(planned), planned.pipelines[-1].pes
-            if pe == first:
-                back = tuple(routed_link(edge, o, pe) for o in others)
-                gathers.append(GatherPlan(edge, back, True, in_turn=True, any_order=planned.region.any_order))
-            elif pe in others:
-                links_out.append(routed_link(edge, pe, first))
-    edges = [gather.edge for gather in gathers]
-    invariant(len(set(edges)) == len(edges), "an edge has one gather in a PE", pe)
-    taps = {
-        planned.region.name: planned.region.operators[-1]
-        for planned in plan.regions
-        if planned.region.name in elastic and pe in planned.pipelines[-1].pes
+        if planned.region.name in elastic:
+            _add_region(plan, planned, found)
+    for pe, hosted in found.items():
+        edges = [gather.edge for gather in hosted.gathers]
+        invariant(len(set(edges)) == len(edges), "an edge has one gather in a PE", pe)
+    return {
+        pe: PERouting(
+            tuple(hosted.routers),
+            tuple(hosted.gathers),
+            hosted.taps,
+            tuple(hosted.links_out),
+            frozenset(hosted.routed),
+        )
+        for pe, hosted in found.items()
     }
-    return PERouting(tuple(routers), tuple(gathers), taps, tuple(links_out), frozenset(routed))
+
+
+def _add_edge(plan: ExecPlan, edge: Edge, elastic: Collection[str], found: Mapping[str, _Hosted]) -> None:
+    upstream, downstream = plan.region_of(edge.source), plan.region_of(edge.target)
+    leaves, enters = upstream.region.name in elastic, downstream.region.name in elastic
+    if upstream is downstream or not (leaves or enters):
+        return
+    parts = leaves and upstream.region.kind is not RegionKind.STATELESS  # comes from any number of elements
+    sending, taking = plan.senders(edge.source), plan.pipeline_of(edge.target).pes
+    if united := enters and (edge.stream, edge.end) in plan.united(edge.target):
+        taking = taking[:1]
+    senders, takers = set(sending), set(taking)
+    for pe in found.keys() & (senders | takers):
+        hosted = found[pe]
+        hosted.routed.add(edge)
+        if pe in senders and enters and not united:
+            hosted.routers.append(_router(edge, pe, downstream, taking))
+        elif pe in senders and pe not in takers:
+            hosted.links_out.append(routed_link(edge, pe, taking[0]))
+        if pe in takers and (parts or pe not in senders):
+            elsewhere = tuple(routed_link(edge, other, pe) for other in sending if other != pe)
+            hosted.gathers.append(GatherPlan(edge, elsewhere, local=pe in senders))
+
+
+def _add_region(plan: ExecPlan, planned: RegionPlan, found: Mapping[str, _Hosted]) -> None:
+    region, pes = planned.region, planned.pipelines[-1].pes
+    for pe in found.keys() & set(pes):
+        found[pe].taps[region.name] = region.operators[-1]
+    if region.kind is not RegionKind.STATELESS:
+        return
+    if streams := tuple(Edge(*edge) for edge in plan.united(region.operators[0])):
+        entry, (first, *others) = Edge("", streams[0].end), planned.pipelines[0].pes
+        if first in found:
+            found[first].routers.append(_router(entry, first, planned, planned.pipelines[0].pes, streams))
+        for pe in found.keys() & set(others) - {first}:
+            found[pe].gathers.append(GatherPlan(entry, (routed_link(entry, first, pe),), local=False))
+    edge, (first, *others) = home_edge(planned), pes
+    if first in found:
+        back = tuple(routed_link(edge, o, first) for o in others)
+        found[first].gathers.append(GatherPlan(edge, back, True, in_turn=True, any_order=region.any_order))
+    for pe in found.keys() & set(others) - {first}:
+        found[pe].links_out.append(routed_link(edge, pe, first))
 
 
 def _router(

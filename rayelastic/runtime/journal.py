@@ -212,7 +212,7 @@ class ChangeJournal:
 
     def begin(self, change: PlanChange, batch: int) -> None:
         """Record the next change."""
-        self._write({"kind": "begin", "old": change.old.to_dict(), "new": change.new.to_dict(), "batch": batch})
+        self._write({"kind": "begin", "old": change.old.to_record(), "new": change.new.to_record(), "batch": batch})
 
     def moved(self, count: int) -> None:
         """Record that so many batches belong to their new owners, whatever happens."""
@@ -294,7 +294,7 @@ class ChangeJournal:
 
     def _all(self, plan: ExecPlan, checkpoints: tuple[SavedAt, ...]) -> dict[str, Any]:
         """Return all that matters while nothing is under way."""
-        entry: dict[str, Any] = {"plan": plan.to_dict(), "incarnation": self.incarnation}
+        entry: dict[str, Any] = {"plan": plan.to_record(), "incarnation": self.incarnation}
         if checkpoints:
             entry["checkpoints"] = [
                 [one.checkpoint, one.location, *([dict(one.copies)] if one.copies else [])] for one in checkpoints
@@ -313,7 +313,7 @@ class ChangeJournal:
         """Return the open change, and whether a new secret is under way: a checkpoint ends neither."""
         entry: dict[str, Any] = {"renewing": True} if self.renewing else {}
         if (here := self.open_change) is not None:
-            old, new = here.change.old.to_dict(), here.change.new.to_dict()
+            old, new = here.change.old.to_record(), here.change.new.to_record()
             progress = {"batch": here.batch, "moved": here.moved, "undoing": here.undoing}
             entry["change"] = {"old": old, "new": new, **progress}
         return entry

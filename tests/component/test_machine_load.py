@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import count
 from pathlib import Path
 
 import pytest
 
-from rayelastic.runtime.watch.machine_load import MachineLoad
+from rayelastic.runtime.watch.machine_load import MachineLoad, WaitedReader
 
 
 def tell(tasks: Path, **waited: int) -> None:
@@ -18,23 +16,47 @@ def tell(tasks: Path, **waited: int) -> None:
         (tasks / task / "schedstat").write_text(f"5000000000 {ns} 17\n")
 
 
-def seconds(step: float) -> Iterator[float]:
-    return (step * n for n in count())
+class Clock:
+    """Seconds, which reading the files of threads takes some of."""
+
+    def __init__(self, *, each: float = 0.0) -> None:
+        self.now, self._each = 0.0, each
+
+    def __call__(self) -> float:
+        self.now += self._each
+        return self.now
 
 
 def test_threads_that_were_ready_and_did_not_run_are_told_in_cpus(tmp_path: Path) -> None:
-    clock = seconds(2.0)
+    clock = Clock()
     tell(tmp_path, a=1_000_000_000, b=0)
-    load = MachineLoad(tmp_path, lambda: next(clock))
+    load = MachineLoad(WaitedReader(tmp_path, clock))
+    clock.now += 2.0
     tell(tmp_path, a=2_000_000_000, b=500_000_000, c=250_000_000)  # c is new
     assert load.use().waiting == pytest.approx(0.875)
+    clock.now += 2.0
     (tmp_path / "a" / "schedstat").unlink()  # it has ended
     tell(tmp_path, b=600_000_000)
     assert load.use().waiting == pytest.approx(0.05)
 
 
+def test_the_elements_of_a_process_share_a_reading_that_takes_long(tmp_path: Path) -> None:
+    clock = Clock(each=0.01)
+    tell(tmp_path, a=0)
+    reader = WaitedReader(tmp_path, clock)
+    elements = [MachineLoad(reader) for _ in range(4)]
+    clock.now += 1.0
+    tell(tmp_path, a=500_000_000)
+    first = elements[0].use().waiting
+    tell(tmp_path, a=900_000_000)
+    assert first == pytest.approx(0.5, rel=0.05)
+    assert [element.use().waiting for element in elements] == [first] * 4
+    clock.now += 1.0
+    assert elements[0].use().waiting == pytest.approx(0.4, rel=0.1)
+
+
 def test_nothing_is_said_where_the_kernel_keeps_no_such_figures(tmp_path: Path) -> None:
-    assert MachineLoad(tmp_path).use().waiting is None
+    assert MachineLoad(WaitedReader(tmp_path)).use().waiting is None
 
 
 def test_this_kernel_tells() -> None:

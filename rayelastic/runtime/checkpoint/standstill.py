@@ -10,26 +10,25 @@ from __future__ import annotations
 
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from rayelastic.errors import ErrorCode, PELostError, StateError
+from rayelastic.errors import ErrorCode, StateError
 from rayelastic.runtime.checkpoint.protocol import is_empty
+from rayelastic.runtime.rounds import ask_all, tell_all
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
 
     from rayelastic.runtime.checkpoint.element import ElementCheckpoint
     from rayelastic.runtime.values.status import PEStatus
 
-__all__ = ["ANSWER_TIMEOUT", "Element", "Handle", "Standstill", "ask_all", "tell_all"]
+__all__ = ["ANSWER_TIMEOUT", "Element", "Handle", "Standstill"]
 
 LOOK = 0.005  # seconds between two checks for tuples in flight
 FIRST_TURN = 0.05  # seconds to hold all operators in; as many between two tries
 MOST_TURN = 1.0
-MOST_CALLS = 16  # concurrent ones
 ANSWER_TIMEOUT = 10.0  # seconds for an answer beyond the time of the requested action
+
 
 T = TypeVar("T")
 
@@ -81,9 +80,9 @@ class Standstill:
             StateError: Tuples in flight aren't processed in time, or can't be saved; the message names the operator.
         """
         until, turn, pause = time.monotonic() + self._patience, FIRST_TURN, threading.Event()
-        ask_all(self._handles, lambda element: element.checkpoint.hold_sources(), self._patience)
+        self._ask(lambda element: element.checkpoint.hold_sources(), self._patience)
         while True:
-            while not is_empty(ask_all(self._handles, lambda element: element.checkpoint.flow(), ANSWER_TIMEOUT)):
+            while not is_empty(self._ask(lambda element: element.checkpoint.flow(), ANSWER_TIMEOUT)):
                 self._check(until, self._busy)
                 pause.wait(LOOK)
             if not (busy := self._hold_all(turn)):
@@ -94,44 +93,21 @@ class Standstill:
 
     def end(self, *, resume: bool) -> None:
         """Release everything, or end the sources where they are; see ElementCheckpoint.release."""
-        tell_all(self._handles.values(), lambda element: element.checkpoint.release(resume), ANSWER_TIMEOUT)
+        tell_all(self._handles, lambda element: element.checkpoint.release(resume), ANSWER_TIMEOUT)
 
     def _hold_all(self, turn: float) -> str:
         """Try to hold all operators, and release them if that fails; return why it failed."""
-        held = ask_all(self._handles, lambda element: element.checkpoint.hold_all(turn), turn)
+        held = self._ask(lambda element: element.checkpoint.hold_all(turn), turn)
         busy = next((why for _, why in held.values() if why), "")
         if not busy and is_empty({pe: flow for pe, (flow, _) in held.items()}):
             return ""
-        ask_all(self._handles, lambda element: element.checkpoint.release_operators(), ANSWER_TIMEOUT)
+        self._ask(lambda element: element.checkpoint.release_operators(), ANSWER_TIMEOUT)
         return busy or self._busy
+
+    def _ask(self, ask: Callable[[Element], T], patience: float) -> dict[str, T]:
+        return ask_all(self._handles, ask, patience + ANSWER_TIMEOUT)
 
     @staticmethod
     def _check(until: float, busy: str) -> None:
         if time.monotonic() > until:
             raise StateError(busy, hint="Retry when it is less busy", code=ErrorCode.JOB_BUSY)
-
-
-def ask_all(
-    handles: Mapping[str, Handle], ask: Callable[[Element], T], patience: float, most: int = MOST_CALLS
-) -> dict[str, T]:
-    """Call all elements at once; return {element: its answer}.
-
-    Args:
-        handles: The elements, by id.
-        ask: A call of a method.
-        patience: Seconds that it may take.
-        most: The most concurrent calls.
-    """
-    with ThreadPoolExecutor(min(most, len(handles))) as calls:
-        answers = {
-            pe: calls.submit(lambda handle=handle: ask(handle.within(patience + ANSWER_TIMEOUT)))  # type: ignore[misc]
-            for pe, handle in handles.items()
-        }
-        return {pe: answer.result() for pe, answer in answers.items()}
-
-
-def tell_all(handles: Iterable[Handle], ask: Callable[[Element], None], timeout: float) -> None:
-    """Call elements one after the other, except those that are lost: their watchers report the loss."""
-    for handle in handles:
-        with suppress(PELostError, TimeoutError):
-            ask(handle.within(timeout))

@@ -12,19 +12,20 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from rayelastic.errors import ErrorCode, RayelasticError, SinkError, StateError
+from rayelastic.errors import ErrorCode, PELostError, RayelasticError, SinkError, StateError
 from rayelastic.runtime.checkpoint.files import SnapshotFolder
 from rayelastic.runtime.checkpoint.protocol import Kind, check_complete, remains, why_standstill
 from rayelastic.runtime.checkpoint.restore import automatic_names, seal_of
-from rayelastic.runtime.checkpoint.standstill import Standstill, ask_all, tell_all
+from rayelastic.runtime.checkpoint.standstill import Standstill
 from rayelastic.runtime.journal import SavedAt
+from rayelastic.runtime.rounds import ask_all, outcomes, tell_all
 from rayelastic.runtime.state.descriptor import descriptors_of
 from rayelastic.runtime.values.checkpoint_record import CheckpointRecord, Copied
 from rayelastic.runtime.values.snapshot import Manifest, Snapshot
 from rayelastic.runtime.watch.event_log import tell
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from rayelastic.plan.exec_plan import ExecPlan
     from rayelastic.runtime.checkpoint.standstill import Element, Handle
@@ -118,33 +119,35 @@ class Taker:
         if kind is Kind.STOP:
             Standstill(self.job.name, handles, STOP_PATIENCE).end(resume=False)
         elif kind is Kind.CHECKPOINT:
-            self.commit(handles.values(), checkpoint, [saved.location for saved in self.journal.checkpoints])
+            self.commit(handles, checkpoint, [saved.location for saved in self.journal.checkpoints])
             for saved in outdated:
                 SnapshotFolder(Snapshot(saved.location)).remove()
         elif not keep:
-            self.commit(handles.values(), checkpoint)
+            self.commit(handles, checkpoint)
         return replace(CheckpointRecord.of_parts(checkpoint, time.monotonic() - began, paused, parts), copied=copied)
 
-    def commit(self, handles: Iterable[Handle], checkpoint: int, locations: Collection[str] | None = None) -> None:
+    def commit(self, handles: Mapping[str, Handle], checkpoint: int, locations: Collection[str] | None = None) -> None:
         """Make all sinks show what they prepared until a checkpoint, which is complete.
 
         Args:
-            handles: The elements.
+            handles: The elements, by id.
             checkpoint: The checkpoint's id.
             locations: Those of the checkpoints that can be restored; nodes remove others from their disks. None: none.
         """
-        for handle in handles:
-            try:
-                tell_all([handle], lambda element: element.checkpoint.commit(checkpoint, locations), COMMIT_TIMEOUT)
-            except SinkError as error:  # the checkpoint is complete all the same, and the next commit repeats this one
-                reason = f"{error}"
-                tell("rows not shown yet", job=self.job.name, level=logging.WARNING, pe=handle.pe, reason=reason)
+        _, problems = outcomes(
+            handles, lambda handle: handle.within(COMMIT_TIMEOUT).checkpoint.commit(checkpoint, locations)
+        )
+        for pe, problem in problems.items():
+            if isinstance(problem, SinkError):  # the checkpoint is complete all the same: the next commit repeats this
+                tell("rows not shown yet", job=self.job.name, level=logging.WARNING, pe=pe, reason=f"{problem}")
+            elif not isinstance(problem, PELostError | TimeoutError):  # its watcher reports a loss
+                raise problem
 
-    def take_over(self, handles: Sequence[Handle], highest: int) -> None:
+    def take_over(self, handles: Mapping[str, Handle], highest: int) -> None:
         """Complete what a dead coordinator has begun: a saved job ends where it is held, another one continues.
 
         Args:
-            handles: The job's elements.
+            handles: The job's elements, by id.
             highest: The highest id that a checkpoint of it may have.
         """
         if self.journal.checkpoints:  # it may have died before the sinks were notified
@@ -183,7 +186,7 @@ class Taker:
                 return element.checkpoint.save_at_barriers(snapshot, checkpoint, BARRIER_PATIENCE)
             except BaseException as problem:
                 problems.append(problem)
-                _abandon(handles.values(), checkpoint)  # the barriers that the others wait for won't arrive
+                _abandon(handles, checkpoint)  # the barriers that the others wait for won't arrive
                 return None
 
         # All at once: none has its barriers before the others have sent theirs.
@@ -206,7 +209,7 @@ class Taker:
             forms,
             parts,
             signed=snapshot.key is not None,
-            plan=plan.to_dict(),
+            plan=plan.to_record(),
             alone=kind.is_alone,
             shapes=descriptors_of(operators.values()),
             automatic=automatic_names(operators.values()),
@@ -236,7 +239,7 @@ class Taker:
         return True
 
 
-def _abandon(handles: Iterable[Handle], checkpoint: int) -> None:
+def _abandon(handles: Mapping[str, Handle], checkpoint: int) -> None:
     """Make elements ignore barriers up to that of a checkpoint; the next one ends it where an element is lost."""
     tell_all(handles, lambda element: element.checkpoint.abandon(checkpoint), COMMIT_TIMEOUT)
 

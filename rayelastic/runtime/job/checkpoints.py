@@ -23,8 +23,8 @@ from rayelastic.runtime.checkpoint.location import (
 from rayelastic.runtime.checkpoint.loop import CheckpointLoop
 from rayelastic.runtime.checkpoint.protocol import Kind, Schedule, why_standstill
 from rayelastic.runtime.fed_sources import is_streamed
-from rayelastic.runtime.job.job_cluster import in_threads
 from rayelastic.runtime.rescale.possible import with_homes
+from rayelastic.runtime.rounds import call_all
 from rayelastic.runtime.values.failure import Failure
 from rayelastic.runtime.values.snapshot import Snapshot
 from rayelastic.runtime.watch.event_log import tell
@@ -127,7 +127,7 @@ class JobCheckpoints:
             with suppress(StateError):
                 write_key(self._root, key_of_job(context.job, context.settings))
             return
-        in_threads(_discard, context.cluster.handles.values())
+        call_all(context.cluster.handles, _discard)
         self._recovery.copies.discard()
         shutil.rmtree(self._root, ignore_errors=True)
 

@@ -7,7 +7,6 @@ shown. After any failure meanwhile, the job recovers from the last complete chec
 from __future__ import annotations
 
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ from rayelastic.connectors.description import Sink
 from rayelastic.errors import PELostError, SinkError, is_outage
 from rayelastic.runtime.element.failures import completion_failure, sink_failure
 from rayelastic.runtime.job.telemetry import Legacy
+from rayelastic.runtime.rounds import call_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from rayelastic.runtime.values.failure import Failure
 
 __all__ = ["Completion", "shows_rows"]
-
-MOST_CALLS = 16  # at once
 
 
 class Completion:
@@ -86,11 +84,12 @@ class Completion:
         return replace(self._lost_with(f"the last checkpoint couldn't be taken: {error}"), outage=is_outage(error))
 
     def _completed(self) -> Failure | None:
-        handles = [
-            handle for pe, handle in self._context.cluster.handles.items() if not self._context.plan.is_dispensable(pe)
-        ]
-        with ThreadPoolExecutor(MOST_CALLS, f"complete-{self._context.job.name}") as calls:
-            failures = list(calls.map(self._complete, handles))
+        handles = {
+            pe: handle
+            for pe, handle in self._context.cluster.handles.items()
+            if not self._context.plan.is_dispensable(pe)
+        }
+        failures = call_all(handles, self._complete).values()
         return next((failure for failure in failures if failure is not None), None)
 
     def _complete(self, handle: PEHandle) -> Failure | None:

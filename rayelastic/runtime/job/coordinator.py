@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -40,6 +40,7 @@ from rayelastic.runtime.job.telemetry import JobTelemetry
 from rayelastic.runtime.job.watchers import Watchers
 from rayelastic.runtime.journal import ChangeJournal
 from rayelastic.runtime.rescale.changing import PlanChanges
+from rayelastic.runtime.rounds import tell_all
 from rayelastic.runtime.state.queries import READ_TIMEOUT, check_readable, read_state
 from rayelastic.runtime.values.failure import Failure
 from rayelastic.runtime.values.region_adaptation import REGIONS
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     from rayelastic.runtime.values.region_adaptation import RegionAdaptation
     from rayelastic.runtime.values.snapshot import Snapshot
     from rayelastic.runtime.values.specs import IngestAddress, JobSpec
+    from rayelastic.runtime.values.status import PEStatus
 
 END_TIMEOUT = 10.0  # seconds for all elements to end, each of which has three to close
 
@@ -92,7 +94,7 @@ class Coordinator:
         self._cluster = JobCluster(
             job,
             host,
-            lambda handle: self._begins(handle),
+            lambda handle, status: self._begins(handle, status),
             takes_checkpoints=saves,
             secret=secret,
             retires=lambda handle: self._telemetry.read({handle.pe: handle}),
@@ -171,7 +173,7 @@ class Coordinator:
                     self._lose(self._plan.loss(f"PE {pe} was lost while nobody watched", pe))
                     return
             self._rescaling.take_over()
-            self._taker.take_over(list(self._cluster.handles.values()), self._highest_id)
+            self._taker.take_over(self._cluster.handles, self._highest_id)
         except (RayelasticError, TimeoutError) as error:
             self._runs()
             self._lose(self._plan.loss(f"its coordinator died, and the next one can't go on: {error}"))
@@ -265,8 +267,7 @@ class Coordinator:
         self._journal.pauses(paused)
         self._life.paused = paused
         self._loops.pause(paused)
-        for handle in self._cluster.handles.values():
-            self._pause(handle)
+        tell_all(self._cluster.handles, lambda element: element.pause_levels(paused), CALL_TIMEOUT)
 
     # --- its reports --------------------------------------------------------------------------------------------
 
@@ -331,15 +332,11 @@ class Coordinator:
 
     # -- implementation -------------------------------------------------------------------------------------------
 
-    def _begins(self, handle: PEHandle) -> None:
+    def _begins(self, handle: PEHandle, status: PEStatus) -> None:
         if self._journal.paused:
-            self._pause(handle)
-        self._watchers.watch(handle)
+            tell_all({handle.pe: handle}, lambda element: element.pause_levels(True), CALL_TIMEOUT)
+        self._watchers.watch(handle, status)
         self._loops.grows()
-
-    def _pause(self, handle: PEHandle) -> None:
-        with suppress(PELostError, TimeoutError):  # its watcher reports a loss
-            handle.within(CALL_TIMEOUT).pause_levels(self._journal.paused)
 
     def _check_runs(self) -> None:
         if (state := self._life.state) is not State.RUNNING:
@@ -366,9 +363,7 @@ class Coordinator:
     def _end_sources(self) -> None:
         """End all sources, once the data that clients push is complete."""
         self._fed.await_complete()
-        for handle in self._cluster.handles.values():
-            with suppress(PELostError, TimeoutError):  # its watcher reports a loss
-                handle.within(CALL_TIMEOUT).stop(True)
+        tell_all(self._cluster.handles, lambda element: element.stop(True), CALL_TIMEOUT)
 
     def _runs(self) -> None:
         self._rescaling.make_ready()

@@ -12,7 +12,6 @@ import contextlib
 import logging
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from rayelastic.errors import ChangeError, DamagedError, ErrorCode, PELostError, StateError, UnreadableError
@@ -20,6 +19,7 @@ from rayelastic.errors.invariants import invariant
 from rayelastic.plan.plan_change import predecessors
 from rayelastic.runtime.checkpoint.files import MANIFEST, SnapshotFolder
 from rayelastic.runtime.checkpoint.protocol import lost_shares, second_nodes
+from rayelastic.runtime.rounds import call_all
 from rayelastic.runtime.values.checkpoint_record import Copied
 from rayelastic.runtime.values.snapshot import STATE, File
 from rayelastic.runtime.values.specs import PESpec
@@ -206,9 +206,7 @@ class Copies:
         """
         if not saved.copies:
             return
-        with ThreadPoolExecutor(len(started)) as pool:
-            for done in [pool.submit(self._deliver, saved, handle, spec) for handle, spec in started]:
-                done.result()
+        call_all({spec.pe: (handle, spec) for handle, spec in started}, lambda one: self._deliver(saved, *one))
 
     def carry(self, snapshot: Snapshot, wanted: ExecPlan) -> None:
         """Copy the files of a checkpoint to the nodes where another plan's elements need them.
@@ -436,9 +434,9 @@ def files_elsewhere(manifest: Manifest, now: ExecPlan, wanted: ExecPlan) -> Iter
         all(now.region(part.region.name).replicas == part.replicas for part in wanted.regions),
         "a plan that restores files elsewhere has as many replicas",
     )
-    for pe in wanted.pes:
+    for pe, owners in predecessors(now, wanted).items():
         node = wanted.nodes.get(pe, "")
-        for operator, owner in predecessors(now, wanted, pe).items():
+        for operator, owner in owners.items():
             if now.nodes.get(owner, "") != node:
                 yield from ((owner, node, file) for file in manifest.files_of(operator, owner))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 import threading
+from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -18,14 +19,17 @@ from rayelastic.graph.spec.event_time import time_units
 from rayelastic.plan.config import Regions
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.plan_change import predecessors
-from rayelastic.plan.routing import Edge, elastic_regions, routing_of
+from rayelastic.plan.routing import Edge, elastic_regions, routings_of
 from rayelastic.runtime.remote import Call, Remote, perform
+from rayelastic.runtime.rounds import ask_all, call_all, outcomes, tell_all
 from rayelastic.runtime.values.specs import PESpec
 from rayelastic.runtime.values.status import PEStatus, State
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from rayelastic.plan.exec_plan import PlanLink
+    from rayelastic.plan.routing import PERouting
     from rayelastic.runtime.element.api import ElementApi
     from rayelastic.runtime.element.host import PEHandle, PEHost
     from rayelastic.runtime.port.data_port import PortAddress
@@ -57,7 +61,7 @@ class JobCluster:
     Args:
         job: The job.
         host: Makes them.
-        started: Called with the handle of each started one.
+        started: Called with the handle of each started one, and its state.
         takes_checkpoints: Whether the job takes checkpoints: its sinks are completed when all elements have ended.
         secret: The secret that they prove to each other; empty: the job's first one.
         retires: Called with the handle of each one that has processed all its tuples, before it is ended.
@@ -67,7 +71,7 @@ class JobCluster:
         self,
         job: JobSpec,
         host: PEHost,
-        started: Callable[[PEHandle], None],
+        started: Callable[[PEHandle, PEStatus], None],
         *,
         takes_checkpoints: bool = False,
         secret: bytes = b"",
@@ -86,6 +90,11 @@ class JobCluster:
         self._lost: set[str] = set()  # of these
         elastic = job.config.regions not in (None, Regions.FIXED)
         self.elastic = elastic_regions(job.plan) if elastic else ()
+
+    @property
+    def can_lose_one(self) -> bool:
+        """Whether one may be lost, or fall silent, while the coordinator continues."""
+        return self._host.can_lose
 
     @property
     def handles(self) -> dict[str, PEHandle]:
@@ -117,35 +126,38 @@ class JobCluster:
             RayelasticError: One couldn't be started.
         """
         handles = self.handles
-        specs = [self._spec(plan, pe) for pe in plan.pes if pe in pes and pe not in handles]
+        wanted = set(pes)
+        specs = self._specs(plan, [pe for pe in plan.pes if pe in wanted and pe not in handles])
         if manifest is not None:
-            before = ExecPlan.from_dict(manifest.plan)
-            specs = [replace(spec, predecessors=predecessors(before, plan, spec.pe)) for spec in specs]
-        specs = [replace(spec, restore=restore, manifest=manifest) for spec in specs]
-        fresh = [self._host.start_pe(spec) for spec in specs]
+            before = predecessors(ExecPlan.from_dict(manifest.plan), plan)
+            specs = [
+                replace(spec, predecessors=before[spec.pe], manifest=manifest.part(before[spec.pe])) for spec in specs
+            ]
+        specs = [replace(spec, restore=restore) for spec in specs]
+        fresh = {spec.pe: self._host.start_pe(spec) for spec in specs}
         with self._lock:
-            self._handles.update({handle.pe: handle for handle in fresh})
-            self._ended.difference_update(handle.pe for handle in fresh)
-            self._lost.difference_update(handle.pe for handle in fresh)
+            self._handles.update(fresh)
+            self._ended.difference_update(fresh)
+            self._lost.difference_update(fresh)
         if deliver is not None and fresh:
-            deliver(list(zip(fresh, specs, strict=True)))
-        for handle in fresh:
-            self._addresses[handle.pe] = handle.within(START_TIMEOUT).open()
-        peers = dict(self._addresses)
-        for handle in reversed(fresh):
-            handle.within(START_TIMEOUT).connect(peers)
+            deliver(list(zip(fresh.values(), specs, strict=True)))
+        self._addresses.update(ask_all(fresh, lambda element: element.open(), START_TIMEOUT))
+        peers = {spec.pe: {pe: self._addresses[pe] for pe in spec.peers} for spec in specs}
+        call_all(fresh, lambda handle: handle.within(START_TIMEOUT).connect(peers[handle.pe]))
         if works is not None:
             works()
-        for handle in reversed(fresh):  # consumers first: they wait for their producers
-            handle.within(START_TIMEOUT).start()
-        for handle in fresh:
-            self._started(handle)
+        ask_all(fresh, lambda element: element.start(), START_TIMEOUT)
+        statuses, _ = outcomes(fresh, lambda handle: handle.within(CALL_TIMEOUT).status())
+        for pe, handle in fresh.items():
+            self._started(handle, statuses.get(pe) or PEStatus(pe, State.RUNNING))  # its watcher reports a loss
 
     def adopt(self) -> None:
         """Take over the elements that an earlier coordinator of the job has started, if they answer."""
         adopted: dict[str, PEHandle] = {}
-        for handle in self._host.find_pes():
-            status, address = self._asked(handle)
+        found = {handle.pe: handle for handle in self._host.find_pes()}
+        statuses: dict[str, PEStatus] = {}
+        for pe, (status, address) in call_all(found, self._asked).items():
+            handle, statuses[pe] = found[pe], status
             if status.state is State.CREATED:  # no plan uses it yet
                 with contextlib.suppress(PELostError):
                     handle.kill()
@@ -156,8 +168,8 @@ class JobCluster:
                 self.ends(handle.pe)
         with self._lock:
             self._handles.update(adopted)
-        for handle in adopted.values():
-            self._started(handle)
+        for pe, handle in adopted.items():
+            self._started(handle, statuses[pe])
 
     def _asked(self, handle: PEHandle) -> tuple[PEStatus, PortAddress | None]:
         """Return the state of an element, and its address; for one that is gone, that it never ran."""
@@ -258,12 +270,7 @@ class JobCluster:
 
     def hold_levels(self, held: bool) -> None:
         """Hold the loops of all elements while regions change, or restart them."""
-
-        def hold(handle: PEHandle) -> None:
-            with contextlib.suppress(PELostError, TimeoutError):  # its watcher reports a loss
-                handle.within(CALL_TIMEOUT).hold_levels(held)
-
-        in_threads(hold, self.handles.values())
+        tell_all(self.handles, lambda element: element.hold_levels(held), CALL_TIMEOUT)
 
     def give_up_all(self) -> None:
         """End every element, sound or not, all at once: new ones replace them, in their processes."""
@@ -275,9 +282,9 @@ class JobCluster:
             with contextlib.suppress(PELostError):
                 self._host.recycle(handle)
 
-        in_threads(end, handles.values())
-        for handle in handles.values():
-            self._sweep(self._addresses.pop(handle.pe, None))
+        call_all(handles, end)
+        for pe in handles:
+            self._sweep(self._addresses.pop(pe, None))
 
     def kill(self) -> None:
         """End every element, all at once, because some may take a while."""
@@ -286,31 +293,45 @@ class JobCluster:
             with contextlib.suppress(PELostError):
                 handle.kill()
 
-        in_threads(end, self.handles.values())
+        call_all(self.handles, end)
         for address in list(self._addresses.values()):
             self._sweep(address)
 
-    def _spec(self, plan: ExecPlan, pe: str) -> PESpec:
+    def _specs(self, plan: ExecPlan, pes: Sequence[str]) -> list[PESpec]:
+        arriving: dict[str, list[PlanLink]] = defaultdict(list)
+        leaving: dict[str, list[PlanLink]] = defaultdict(list)
+        for link in plan.links:
+            arriving[link.to_pe].append(link)
+            leaving[link.from_pe].append(link)
+        elastic = [name for name in self.elastic if plan.region(name).is_together]
+        waiting, units = sources_that_wait(self._job.operators), time_units(self._job.operators)
+        routings = routings_of(plan, pes, elastic)
+        return [
+            replace(
+                self._spec(plan, pe, routings[pe], arriving[pe], leaving[pe]),
+                waiting=tuple(one for one in waiting if {one.source, one.join} <= set(plan.pes[pe])),
+                time_units={name: units[name] for name in plan.pes[pe] if name in units},
+            )
+            for pe in pes
+        ]
+
+    def _spec(
+        self, plan: ExecPlan, pe: str, routing: PERouting, arriving: Iterable[PlanLink], leaving: Iterable[PlanLink]
+    ) -> PESpec:
         job = self._job
-        routing = routing_of(plan, pe, [name for name in self.elastic if plan.region(name).is_together])
-        plain = [link for link in plan.links if Edge(link.stream, link.end) not in routing.routed]
         return PESpec(
             pe=pe,
             job=job.name,
             job_id=job.job_id,
             secret=self.secret,
             operators=tuple(job.operators[name] for name in plan.pes[pe]),
-            links_in=tuple(link for link in plain if link.to_pe == pe),
-            links_out=tuple(link for link in plain if link.from_pe == pe),
+            links_in=tuple(link for link in arriving if Edge(link.stream, link.end) not in routing.routed),
+            links_out=tuple(link for link in leaving if Edge(link.stream, link.end) not in routing.routed),
             config=job.config,
             epoch=plan.epoch,
             routing=routing,
             takes_checkpoints=self.takes_checkpoints,
             node=plan.nodes.get(pe, ""),
-            waiting=tuple(
-                one for one in sources_that_wait(job.operators) if {one.source, one.join} <= set(plan.pes[pe])
-            ),
-            time_units=time_units(job.operators),
         )
 
     @staticmethod
@@ -318,18 +339,3 @@ class JobCluster:
         """Remove the Unix socket that an element of this node left behind because it was killed."""
         if address is not None and address.unix_path:
             shutil.rmtree(Path(address.unix_path).parent, ignore_errors=True)
-
-
-def in_threads(work: Callable[[PEHandle], None], handles: Iterable[PEHandle]) -> None:
-    """Call a function with each handle, all at once; one after the other while the interpreter exits."""
-    threads = []
-    for handle in handles:
-        thread = threading.Thread(target=work, args=(handle,), daemon=True)
-        try:
-            thread.start()
-        except RuntimeError:  # from 3.12 on, an exiting interpreter starts no threads
-            work(handle)
-        else:
-            threads.append(thread)
-    for thread in threads:
-        thread.join()

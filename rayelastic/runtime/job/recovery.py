@@ -37,6 +37,7 @@ from rayelastic.runtime.checkpoint.location import key_of_job
 from rayelastic.runtime.checkpoint.restarts import Restarts, next_pause
 from rayelastic.runtime.job.copies import Copies
 from rayelastic.runtime.job.job_cluster import CALL_TIMEOUT
+from rayelastic.runtime.rounds import ask_all
 from rayelastic.runtime.values.failure import Failure
 from rayelastic.runtime.values.snapshot import Snapshot
 from rayelastic.runtime.values.specs import SECRET_BYTES
@@ -281,8 +282,7 @@ class Recovery:
                 self._context.cluster.start(plan, tuple(plan.pes), saved, manifest, self._works, deliver)
                 self._life.runs_again()
                 if self._life.is_cancelling:  # the old ones were stopped
-                    for handle in self._context.cluster.handles.values():
-                        handle.within(CALL_TIMEOUT).stop(True)
+                    ask_all(self._context.cluster.handles, lambda element: element.stop(True), CALL_TIMEOUT)
         except Exception as error:  # the job must not hang after any error
             if isinstance(error, StateError) and at is not None and not self._leave_out(at, error):
                 return _final(error)

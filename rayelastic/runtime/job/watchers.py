@@ -8,10 +8,9 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rayelastic.errors import PELostError
 from rayelastic.runtime.job.job_cluster import ANSWER_TIMEOUT, CALL_TIMEOUT
 from rayelastic.runtime.job.telemetry import Legacy
-from rayelastic.runtime.values.status import PEStatus, State
+from rayelastic.runtime.values.status import State
 from rayelastic.runtime.watch.event_log import tell
 
 if TYPE_CHECKING:
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from rayelastic.runtime.job.plan_in_force import PlanInForce
     from rayelastic.runtime.job.telemetry import JobTelemetry
     from rayelastic.runtime.values.failure import Failure
+    from rayelastic.runtime.values.status import PEStatus
 
 __all__ = ["Watchers"]
 
@@ -65,12 +65,13 @@ class Watchers:
         self._clock = clock
         self._threads: list[threading.Thread] = []
 
-    def watch(self, handle: PEHandle) -> None:
-        """Begin to watch an element that has been started."""
-        try:
-            status = handle.within(CALL_TIMEOUT).status()
-        except (PELostError, TimeoutError):
-            status = PEStatus(handle.pe, State.RUNNING)  # its watcher reports a loss
+    def watch(self, handle: PEHandle, status: PEStatus) -> None:
+        """Begin to watch an element that has been started.
+
+        Args:
+            handle: The element.
+            status: Its state.
+        """
         if status.state is State.FINISHED:  # an adopted one: its watcher records that, with its reports
             status = replace(status, state=State.RUNNING)
         self._life.begins(status)

@@ -121,8 +121,9 @@ def with_homes(now: ExecPlan, wanted: ExecPlan) -> ExecPlan:
         wanted: Another one, with as many replicas.
     """
     nodes = {}
+    owners = predecessors(now, wanted)
     for pe in wanted.pes:
-        before = next(iter(predecessors(now, wanted, pe).values()))
+        before = next(iter(owners[pe].values()))
         home = wanted.nodes.get(pe) or now.nodes.get(pe) or now.nodes.get(before)
         if home is not None:
             nodes[pe] = home

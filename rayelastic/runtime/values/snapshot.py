@@ -189,6 +189,36 @@ class Manifest:
         output = self.outputs.get(operator)
         return [*files, *(File(ROWS, blob.name, blob.digest) for blob in (output.blobs if output is not None else ()))]
 
+    def part(self, predecessors: Mapping[str, str]) -> Manifest:
+        """Return what one PE restores of it, without the plan.
+
+        Args:
+            predecessors: {operator that the PE hosts: the PE that wrote its files}.
+        """
+
+        def own(part: Mapping[str, T]) -> dict[str, T]:
+            return {name: part[name] for name in predecessors if name in part}
+
+        def files(operator: str) -> Files:
+            return [
+                (file.name, file.digest)
+                for file in self.files_of(operator, predecessors[operator])
+                if file.place == STATE
+            ]
+
+        return replace(
+            self,
+            forms=own(self.forms),
+            positions=own(self.positions),
+            files={operator: files(operator) for operator in predecessors if operator in self.files},
+            inputs=own(self.inputs),
+            outputs=own(self.outputs),
+            plan={},
+            shapes=own(self.shapes),
+            automatic={},
+            seals=own(self.seals),
+        )
+
     @property
     def checkpoint(self) -> int:
         """The id of its checkpoint, as its sinks know it; 0: the job was stopped, or has no sinks."""

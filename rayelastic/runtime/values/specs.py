@@ -83,6 +83,12 @@ class PESpec:
         return self.predecessors.get(operator, self.pe)
 
     @property
+    def peers(self) -> frozenset[str]:
+        """The PEs that its outgoing links lead to when it starts."""
+        routed = [link for router in self.routing.routers for link in router.links.values()]
+        return frozenset(link.to_pe for link in (*self.links_out, *self.routing.links_out, *routed))
+
+    @property
     def leaving(self) -> frozenset[str]:
         """The streams that go to another PE, or may go there, over links and routers."""
         links = (*self.links_out, *self.routing.links_out)

@@ -264,6 +264,7 @@ class JobMetrics:
         regions: {region: its plan changes}, of those that had any.
         checkpoints: Its checkpoints.
         earlier: {operator: the counters of PEs that were replaced or stopped}. The totals of operators include them.
+        silent: The PEs that don't answer at the moment: their last counters are shown.
     """
 
     name: str
@@ -272,6 +273,7 @@ class JobMetrics:
     regions: Mapping[str, RegionCounters] = field(default_factory=dict)
     checkpoints: CheckpointCounters = field(default_factory=CheckpointCounters)
     earlier: Mapping[str, OperatorSample] = field(default_factory=dict)
+    silent: tuple[str, ...] = ()
 
     def dropped(self, reason: str) -> dict[str, int]:
         """Return the number of tuples dropped for a reason, such as `late`, by operator, without zeros."""

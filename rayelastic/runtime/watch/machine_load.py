@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,9 +12,18 @@ from pathlib import Path
 
 import psutil
 
-__all__ = ["CpuUse", "MachineLoad", "available_cpus", "cpus_by_node", "resident_bytes", "waited_seconds"]
+__all__ = [
+    "CpuUse",
+    "MachineLoad",
+    "WaitedReader",
+    "available_cpus",
+    "cpus_by_node",
+    "resident_bytes",
+    "waited_seconds",
+]
 
 TASKS = Path("/proc/self/task")  # Linux: Documentation/scheduler/sched-stats.rst, /proc/<pid>/schedstat
+MOST_COST = 0.05  # share of a CPU that reading the files of threads may take
 SYSTEM = Path("/sys/devices/system")  # Linux: Documentation/ABI/stable/sysfs-devices-node and sysfs-devices-system-cpu
 
 
@@ -52,9 +63,49 @@ def resident_bytes() -> int:
     return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
+class WaitedReader:
+    """Reads how long each thread of this process was ready to run while something else ran.
+
+    The kernel has a file for each thread. The elements of a process share a reader, which reads the files of many
+    threads less often.
+
+    Args:
+        tasks: The kernel's folder of this process's threads.
+        clock: Returns seconds.
+    """
+
+    def __init__(self, tasks: Path = TASKS, clock: Callable[[], float] = time.monotonic) -> None:
+        self._tasks = tasks
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._last: tuple[dict[str, int], float] = {}, -math.inf
+        self._next = -math.inf  # the time of the next reading
+
+    def read(self) -> tuple[dict[str, int], float]:
+        """Return {thread: ns that it waited}, empty if the kernel can't say, and the time of that reading."""
+        with self._lock:
+            began = self._clock()
+            if began >= self._next:
+                self._last = self._waited(), began
+                self._next = began + (self._clock() - began) / MOST_COST
+            return self._last
+
+    def _waited(self) -> dict[str, int]:
+        waited = {}
+        for path in self._tasks.glob("*/schedstat"):
+            try:
+                waited[path.parent.name] = int(path.read_text(encoding="ascii").split()[1])
+            except (OSError, ValueError, IndexError):  # the thread has ended
+                continue
+        return waited
+
+
+_WAITED = WaitedReader()
+
+
 def waited_seconds() -> float:
     """Return for how long this process's current threads were ready to run, and something else ran."""
-    return sum(_waited(TASKS).values()) / 1e9
+    return sum(_WAITED.read()[0].values()) / 1e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,33 +127,22 @@ class MachineLoad:
     """CPU use since the previous call.
 
     Args:
-        tasks: The kernel's folder of this process's threads.
-        clock: Returns seconds.
+        waited: Reads how long this process's threads waited.
     """
 
-    def __init__(self, tasks: Path = TASKS, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, waited: WaitedReader | None = None) -> None:
         self._process = psutil.Process()
         self._process.cpu_percent()
         psutil.cpu_percent()
-        self._tasks = tasks
-        self._clock = clock
-        self._waited, self._since = _waited(tasks), clock()
+        self._reader = waited or _WAITED
+        self._waited, self._since = self._reader.read()
+        self._waiting: float | None = None
 
     def use(self) -> CpuUse:
         """Return the CPU use since the last call, or since this object was made."""
-        before, since = self._waited, self._since
-        self._waited, self._since = _waited(self._tasks), self._clock()
-        waited = sum(ns - before.get(task, 0) for task, ns in self._waited.items())
-        waiting = waited / 1e9 / max(self._since - since, 1e-9) if self._waited else None
-        return CpuUse(self._process.cpu_percent() / 100, psutil.cpu_percent() / 100, waiting)
-
-
-def _waited(tasks: Path) -> dict[str, int]:
-    """Return {thread: ns for which it was ready to run, and something else ran}; empty if the kernel can't."""
-    waited = {}
-    for path in tasks.glob("*/schedstat"):
-        try:
-            waited[path.parent.name] = int(path.read_text(encoding="ascii").split()[1])
-        except (OSError, ValueError, IndexError):  # the thread has ended
-            continue
-    return waited
+        now, at = self._reader.read()
+        if at > self._since:  # otherwise another element has just read, and the last value holds
+            waited = sum(ns - self._waited.get(task, 0) for task, ns in now.items())
+            self._waiting = waited / 1e9 / (at - self._since) if now else None
+            self._waited, self._since = now, at
+        return CpuUse(self._process.cpu_percent() / 100, psutil.cpu_percent() / 100, self._waiting)

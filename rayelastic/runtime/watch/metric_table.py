@@ -97,6 +97,11 @@ _WATERMARK = _gauge(
 _MODELS = _gauge(
     Scope.PE, "operators", "Operators under a threading model.", Panel("Threading models", "{{model}} on {{pe}}"),
     more=("model",))
+_SILENT = _gauge(
+    Scope.PE, "silent", "1 if it doesn't answer, and its other metrics are the last known ones; otherwise 0.",
+    alert=Alert(
+        "Silent", "a PE doesn't answer", "{} > 0", "1m",
+        "{{ $labels.pe }} of job {{ $labels.rel_job }} doesn't answer: its host or its network may be overloaded"))
 _REPLICAS = _gauge(Scope.REGION, "replicas", "Replicas of a region.", "Replicas")
 _PIPELINES = _gauge(Scope.REGION, "pipelines", "Pipelines of each replica of a region.", "Pipelines")
 _HOTTEST_KEY = _gauge(
@@ -125,7 +130,7 @@ _EPOCH = _gauge(Scope.JOB, "epoch", "The routing epoch in force.", "Routing epoc
 _SECONDS = _gauge(Scope.JOB, "seconds", "Time since the start of the job, seconds.")
 _ALL = (
     *OF_OPERATOR, _RATE, _COST_SHARE, _QUEUE_FILL, _LATENCY, _WATERMARK,
-    *_OF_PE, _MODELS, *_OF_LINK,
+    *_OF_PE, _MODELS, _SILENT, *_OF_LINK,
     _REPLICAS, _PIPELINES, *_OF_REGION, _HOTTEST_KEY,
     *_OF_JOB, _CHECKPOINT_SECONDS, _CHECKPOINT_PAUSED, _CHECKPOINT_BYTES, _CHECKPOINT_AGE, _COPY_AGE, _EPOCH, _SECONDS,
 )
@@ -169,6 +174,7 @@ class MetricsReader:
                 yield from _values(_OF_REGION, labels, now.regions.get(region, RegionCounters()))
         yield from _of_checkpoints(now)
         for pe, period in zip(now.pes, job_period(self._before, now).pes, strict=True):
+            yield Reading(_SILENT.name, (now.name, pe.pe), float(pe.pe in now.silent))
             yield from _of_pe(now.name, pe, period)
         self._before = now
 

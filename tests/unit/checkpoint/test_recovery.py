@@ -66,6 +66,9 @@ class Element:
     def start(self) -> None:
         self._job.called("start")
 
+    def status(self) -> PEStatus:
+        return PEStatus(self.pe, State.RUNNING)
+
     def kill(self, *, at_once: bool = False) -> None:
         pass
 
@@ -125,8 +128,8 @@ class Job:
         if (error := self.goes_wrong(method)) is not None:
             raise error
 
-    def _started(self, handle: PEHandle) -> None:
-        self.life.begins(PEStatus(handle.pe, State.RUNNING))
+    def _started(self, handle: PEHandle, status: PEStatus) -> None:
+        self.life.begins(status)
         if self.lost_later > 0:
             self.lost_later -= 1
             self.lose()

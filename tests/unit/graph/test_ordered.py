@@ -100,4 +100,4 @@ def test_explain_shows_the_order_in_force_and_whether_it_is_the_default(topology
         assert (region.kind, region.keys, region.fixed) == (kind, keys, {})
         assert region.any_order == (name == "loose")
         assert order in text.split(f" {region.name} ")[1].split(f" {name} ")[0]
-    assert type(plan).from_dict(plan.to_dict()) == plan
+    assert type(plan).from_dict(plan.to_record()) == plan

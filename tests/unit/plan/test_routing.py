@@ -9,7 +9,7 @@ from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.explain import explain
 from rayelastic.plan.fusion import plan_topology
 from rayelastic.plan.regions import RegionKind
-from rayelastic.plan.routing import PERouting, elastic_regions, keeps_replicas, routing_of, why_fixed
+from rayelastic.plan.routing import PERouting, elastic_regions, keeps_replicas, routings_of, why_fixed
 from rayelastic.reasons import Code
 
 TRADE, QUOTE = {"item": int, "price": float}, {"code": int, "ask": float}
@@ -32,7 +32,7 @@ def test_a_join_starts_a_region_with_replicas() -> None:
     assert (planned.region.kind, planned.region.operators) == (RegionKind.DATA_PARALLEL, ("bargains", "n"))
     assert (planned.region.keys, dict(planned.region.further_keys)) == (("item",), {"right": ("code",)})
     assert elastic_regions(plan) == (planned.region.name,)
-    assert ExecPlan.from_dict(plan.to_dict()) == plan
+    assert ExecPlan.from_dict(plan.to_record()) == plan
 
 
 def test_each_port_of_a_join_is_dealt_out_by_its_own_keys() -> None:
@@ -40,7 +40,7 @@ def test_each_port_of_a_join_is_dealt_out_by_its_own_keys() -> None:
     topology = joined()
     plan = plan_topology(topology)
     region = plan.region_of("bargains").region.name
-    routing = routing_of(plan.with_replicas(region, 2, ("pe0", "pe1")), "pe0", (region,))
+    routing = routings_of(plan.with_replicas(region, 2, ("pe0", "pe1")), ["pe0"], (region,))["pe0"]
     assert {router.edge.end: router.keys for router in routing.routers} == {
         "bargains": ("item",),
         "bargains/right": ("code",),
@@ -55,7 +55,7 @@ def test_streams_behind_a_region_leave_those_who_have_replicas_and_no_other() ->
     plan = plan_topology(topology)
     region = plan.region_of("n").region.name
     wide = plan.with_replicas(region, 2, ("pe0", "pe1"))
-    of = {pe: routing_of(wide, pe, (region,)) for pe in ("pe0", "pe1", "pe2")}
+    of = routings_of(wide, ("pe0", "pe1", "pe2"), (region,))
     assert [link.name for link in of["pe1"].links_out] == ["n->out@pe1>pe0"]
     assert of["pe0"].links_out == of["pe2"].links_out == ()
     assert of["pe2"] == PERouting((), (), {}, (), frozenset())
@@ -91,8 +91,10 @@ def test_rules_of_a_stream_without_keys_go_everywhere_and_its_tuples_in_turn() -
     assert (planned.region.kind, planned.region.operators) == (RegionKind.STATELESS, ("each", "broken"))
     assert planned.region.shares_state
     assert planned.region.name in elastic_regions(plan)
-    assert ExecPlan.from_dict(plan.to_dict()) == plan
-    routing = routing_of(plan.with_replicas(planned.region.name, 2, ("pe0", "pe1")), "pe0", (planned.region.name,))
+    assert ExecPlan.from_dict(plan.to_record()) == plan
+    routing = routings_of(plan.with_replicas(planned.region.name, 2, ("pe0", "pe1")), ["pe0"], (planned.region.name,))[
+        "pe0"
+    ]
     assert {router.edge.end: (router.in_turn, router.everywhere) for router in routing.routers} == {
         "each": (True, False),
         "each/right": (False, True),
@@ -103,7 +105,7 @@ def test_what_replicas_that_take_turns_give_leaves_in_order_where_the_first_is()
     _, plan = ruled(keyed=False, timed=False)
     region = plan.region_of("each").region.name
     wide = plan.with_replicas(region, 3, ("pe0", "pe1", "pe2"))
-    of = {pe: routing_of(wide, pe, (region,)) for pe in wide.pes}
+    of = routings_of(wide, wide.pes, (region,))
     assert of["pe0"].links_out == ()
     assert [[link.name for link in of[pe].links_out] for pe in ("pe1", "pe2")] == [
         ["broken->broken@pe1>pe0"],
@@ -130,7 +132,7 @@ def test_streams_from_several_places_meet_before_replicas_take_turns() -> None:
     keyed, free = plan.region_of("n").region.name, plan.region_of("each").region.name
     assert plan.region_of("each").region.kind is RegionKind.STATELESS
     wide = plan.with_replicas(keyed, 2, ("pe0", "pe1")).with_replicas(free, 2, ("pe0", "pe2"))
-    of = {pe: routing_of(wide, pe, (keyed, free)) for pe in wide.pes}
+    of = routings_of(wide, wide.pes, (keyed, free))
     assert [link.name for link in of["pe1"].links_out] == ["n->each@pe1>pe0"]
     (router,) = (router for router in of["pe0"].routers if router.region == free and router.in_turn)
     assert ([edge.name for edge in router.streams], router.local) == (["n->each"], 0)
@@ -216,7 +218,7 @@ def test_each_operator_with_one_replica_says_why() -> None:
         "free": None,
         "out": Code.ONE_SINK(operator="out"),
     }
-    assert ExecPlan.from_dict(plan.to_dict()) == plan
+    assert ExecPlan.from_dict(plan.to_record()) == plan
     assert "'slow' has state of the whole stream" in explain(topology, plan).replace("\n          ", " ")
 
 

@@ -57,7 +57,7 @@ def test_a_plan_with_shares_is_told_and_changed_live_and_back() -> None:
     action = ShareRegion("r1", (200, 71))
     there = action_from_dict({"kind": "share", "region": "r1", "shares": [200, 71], "previous": []}).apply(plan)
     assert there == action.apply(plan)
-    assert ExecPlan.from_dict(there.to_dict()) == there
+    assert ExecPlan.from_dict(there.to_record()) == there
     change = plan_change(plan, there)
     assert change.is_live
     [moves] = change.regions[0].moved

@@ -18,7 +18,7 @@ from rayelastic.errors import PELostError
 from rayelastic.graph.spec.operator_spec import OperatorSpec
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.hash_ring import range_of
-from rayelastic.plan.routing import Edge, RouterPlan, elastic_regions, exits_of, routing_of
+from rayelastic.plan.routing import Edge, RouterPlan, elastic_regions, exits_of, routings_of
 from rayelastic.runtime.element.api import ElementApi
 from rayelastic.runtime.port.data_port import PortAddress
 from rayelastic.runtime.remote import Call, Remote, perform
@@ -156,7 +156,7 @@ class FakeElement:
     def __init__(self, world: FakeCluster, plan: ExecPlan, pe: str) -> None:
         self.world, self.pe = world, pe
         self.operators = plan.pes[pe]
-        hosted = routing_of(plan, pe, world.elastic)
+        hosted = routings_of(plan, [pe], world.elastic)[pe]
         self.routers = {made.edge.name: FakeRouter.of(world, pe, made) for made in hosted.routers}
         self.taken = [edge for edge in (Edge(*both) for both in plan.edges) if edge.target in self.operators]
         self.state: dict[str, dict[int, int]] = {region: {} for region in hosted.taps}

@@ -99,7 +99,7 @@ def test_lines_are_what_earlier_and_later_releases_read() -> None:
     journal.undo(0)
     journal.end(PLAN)
     journal.ends_job("failed", "why")
-    old, new = CHANGE.old.to_dict(), CHANGE.new.to_dict()
+    old, new = CHANGE.old.to_record(), CHANGE.new.to_record()
     assert [json.loads(line) for line in store.told] == [
         {"kind": "started", "incarnation": 1},
         {"kind": "begin", "old": old, "new": new, "batch": 40},

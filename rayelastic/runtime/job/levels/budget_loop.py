@@ -18,6 +18,7 @@ from rayelastic.plan.config import JobConfig
 from rayelastic.plan.settings.elasticity import Algorithm
 from rayelastic.policy.element.cpu_budgets import CpuBudget, CpuBudgets
 from rayelastic.runtime.loops.periodic_loop import PeriodicLoop
+from rayelastic.runtime.rounds import call_all
 from rayelastic.runtime.values.status import PEStatus, State
 from rayelastic.runtime.watch.event_log import tell
 
@@ -102,7 +103,7 @@ class BudgetLoop(PeriodicLoop):
         if budgets and node not in self._hosts:  # set by the previous coordinator
             cpus = min(budget.of for budget in budgets.values())
             self._hosts[node] = _Host(CpuBudgets(cpus, given={pe: budget.cpus for pe, budget in budgets.items()}))
-        uses = {pe: self._tell(node, pe, there) for pe in there}
+        uses = call_all({pe: pe for pe in there}, lambda pe: self._tell(node, pe, there))
         answers = {pe: answer for pe, answer in uses.items() if answer is not None}
         if not answers:
             return
@@ -118,8 +119,7 @@ class BudgetLoop(PeriodicLoop):
         if now == before:
             return
         tell("CPUs shared out", job=self._job, node=node, of=cpus, cpus=now)
-        for pe in answers:
-            self._tell(node, pe, there)
+        call_all({pe: pe for pe in answers}, lambda pe: self._tell(node, pe, there))
 
     def _tell(self, node: str, pe: str, there: Mapping[str, PEStatus]) -> HostUse | None:
         """Send an element its budget and return what it has used so far; None: it doesn't answer."""
