@@ -362,9 +362,11 @@ class ExecPlan:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain dicts, lists, strings and numbers, with its PEs and links."""
-        return self.to_record() | {
+        record = self.to_record()
+        return {name: record[name] for name in ("topology", "epoch", "regions", "edges")} | {
             "pes": {pe: list(operators) for pe, operators in self.pes.items()},
             "links": [{"name": link.name, "from_pe": link.from_pe, "to_pe": link.to_pe} for link in self.links],
+            **record,
         }
 
     def to_record(self) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -31,19 +30,8 @@ IN_VAIN = RESTARTS // restarts.IN_VAIN_SHARE
 CRASH = "its process is gone"
 
 
-class Here(threading.Thread):
-    """A thread that runs where it is started."""
-
-    def start(self) -> None:
-        self.run()
-
-    def join(self, timeout: float | None = None) -> None:
-        pass
-
-
 @pytest.fixture(autouse=True)
-def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(threading, "Thread", Here)
+def at_once(threads_run_here: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(restarts, "FIRST_PAUSE", 0.0)
 
 

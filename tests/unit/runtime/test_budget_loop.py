@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import cast
 
+import pytest
+
 from rayelastic.errors import PELostError
 from rayelastic.policy.element.cpu_budgets import CpuBudget
 from rayelastic.runtime.element.api import ElementApi
@@ -13,6 +15,7 @@ from rayelastic.runtime.values.host_use import HostUse
 from rayelastic.runtime.values.status import PEStatus, State
 
 CPUS = 8
+pytestmark = pytest.mark.usefixtures("threads_run_here")
 
 
 class Element:

@@ -20,7 +20,7 @@ from rayelastic.runtime.values.status import OperatorSample, PESample, PEStatus,
 PATIENCE = 10.0  # seconds
 
 
-@dataclass
+@dataclass(eq=False)
 class Element:
     """An element that says one thing after the other when it is waited for; its own handle."""
 
@@ -68,6 +68,7 @@ class Cluster:
     handles: dict[str, Element]
     ended: list[str] = field(default_factory=list)
     takes_checkpoints: bool = False
+    can_lose_one: bool = True
 
     def ends(self, pe: str) -> None:
         self.ended.append(pe)
@@ -110,7 +111,7 @@ class Job:
 
 
 @pytest.fixture(autouse=True)
-def no_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_wait(threads_run_here: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watchers, "CAUSE_WAIT", 0.0)
 
 
