@@ -124,7 +124,7 @@ def frame_between(before: JobMetrics | None, now: JobMetrics, plan: ExecPlan, ro
         "to_move": float(sum(one.to_move for one in now.regions.values())) if now.regions else None,
         "held": float(sum(one.held for one in now.regions.values())) if now.regions else None,
     }
-    pes = tuple(_of_pe(pe, period is not None) for pe in (period or now).pes)
+    pes = tuple(_of_pe(pe, period is not None) | {"silent": pe.pe in now.silent} for pe in (period or now).pes)
     links = tuple(one for pe in period.pes for one in _links(pe)) if period is not None else ()
     moves = tuple({"region": name} | asdict(counted) for name, counted in now.regions.items())
     return Frame(now.seconds, table.astype(np.float32), series, pes, links, moves)

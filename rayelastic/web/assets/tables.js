@@ -10,9 +10,9 @@ export function elements(report) {
   const kind = (i) => ({ class: i >= WORDS ? "n" : "" });
   $("elements").tHead.replaceChildren(element("tr", {}, ...COLUMNS.map((name, i) => element("th", { scope: "col", ...kind(i) }, name))));
   const row = (cells) => element("tr", {}, ...cells.map((cell, i) => element("td", kind(i), cell)));
-  const known = (pe) => { const one = about[pe]; return one ? [one.state, [one.node, one.pid].filter(Boolean).join(", "), one.links || "–"] : ["", "", ""]; };
+  const known = (pe, silent = false) => { const one = about[pe]; return one ? [silent ? "no answer" : one.state, [one.node, one.pid].filter(Boolean).join(", "), one.links || "–"] : ["", "", ""]; };
   $("elements").tBodies[0].replaceChildren(
-    ...pes.map((pe) => row([pe.pe, ...known(pe.pe), String(pe.threads), String(pe.stuck), pe.rss ? bytes(pe.rss) : "–", percent(pe.gil), "", "", ""])),
+    ...pes.map((pe) => row([pe.pe, ...known(pe.pe, pe.silent), String(pe.threads), String(pe.stuck), pe.rss ? bytes(pe.rss) : "–", percent(pe.gil), "", "", ""])),
     ...Object.keys(about).filter((name) => !pes.some((pe) => pe.pe === name)).map((name) => row([name, ...known(name), "", "", "", "", "", "", ""])),
     ...(report.links ?? []).map((link) => row([`${link.link} at ${link.pe}`, "", "", "", "", "", "", "", `${bytes(link.sent)}/s`, `${bytes(link.received)}/s`, percent(link.blocked)])),
   );

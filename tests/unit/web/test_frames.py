@@ -63,6 +63,11 @@ def test_a_frame_has_rates_sums_and_highest_shares() -> None:
     assert [pe["gil"] for pe in frame.pes] == [0.0, 0.5]
 
 
+def test_a_frame_names_the_pes_that_do_not_answer() -> None:
+    now = replace(reading(4.0, 300), silent=("pe1",))
+    assert [pe["silent"] for pe in frame_between(reading(2.0, 100), now, PLAN, ROWS).pes] == [False, True]
+
+
 def test_the_first_frame_knows_no_rates() -> None:
     frame = frame_between(None, reading(2.0, 100), PLAN, ROWS)
     assert frame.series["throughput"] is None
