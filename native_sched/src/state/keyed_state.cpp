@@ -19,9 +19,9 @@ constexpr std::size_t kBlockBytes = 64 * 1024;
 constexpr std::size_t kSegmentBytes = std::size_t{4} << 20;
 constexpr std::size_t kLeastSegment = CopyMarks::kSlots;
 constexpr std::size_t kCacheLine = 64;
-constexpr std::size_t kFirstBuckets = 64;
-
-std::uint32_t tag_of(std::uint64_t hash) noexcept { return static_cast<std::uint32_t>(hash >> 32); }
+// Slots that move to a grown index for each key that is looked up, and more for each new one: the growth ends long before the next.
+constexpr std::size_t kMovedByLookup = 2;
+constexpr std::size_t kMovedByInsert = 4;
 
 }  // namespace
 
@@ -56,7 +56,6 @@ KeyedState::KeyedState(std::shared_ptr<const Schema> input, std::span<const std:
   block_shift_ = static_cast<std::size_t>(std::countr_zero(slots));
   block_mask_ = slots - 1;
   segment_shift_ = static_cast<std::size_t>(std::countr_zero(std::bit_floor(std::max(kLeastSegment, kSegmentBytes / stride_))));
-  rebuild(kFirstBuckets);
   publish();
 }
 
@@ -104,22 +103,21 @@ template <bool kMortal>
 void KeyedState::lookup_batch(const StringView* keys, std::size_t count, void** slots, const std::int64_t* times) {
   RE_CHECK(count <= kBatch);
   reserve(size() + count);
+  if (index_.is_behind()) [[unlikely]]
+    advance_growth(kMovedByLookup * count);
   std::uint64_t hashes[kBatch];
   for (std::size_t i = 0; i < count; ++i) {
     hashes[i] = hash_of(keys[i]);
-    __builtin_prefetch(&buckets_[hashes[i] & bucket_mask_]);
+    index_.prefetch(hashes[i]);
   }
   std::uint32_t numbers[kBatch];  // of slots that are likely
-  for (std::size_t i = 0; i < count; ++i) {
-    const Bucket bucket = buckets_[hashes[i] & bucket_mask_];
-    const bool likely = bucket.slot != 0 && bucket.tag == tag_of(hashes[i]);
-    numbers[i] = likely ? bucket.slot - 1 : kNoSlot;
-    if (likely) __builtin_prefetch(slot_at(bucket.slot - 1), 1);
-  }
+  index_.guess(hashes, count, numbers);
+  for (std::size_t i = 0; i < count; ++i)
+    if (numbers[i] != kNoSlot) __builtin_prefetch(slot_at(numbers[i]), 1);
   for (std::size_t i = 0; i < count; ++i) {
     std::uint32_t number = numbers[i];
     Slot* slot = number != kNoSlot ? slot_at(number) : nullptr;
-    // What was forgotten in this batch is still in its slot: with a time to live the buckets say what there is.
+    // What was forgotten in this batch is still in its slot: with a time to live the index says what there is.
     if (kMortal || slot == nullptr || slot->hash != hashes[i] || !(slot->key == keys[i])) {
       number = find_number(keys[i], hashes[i]);
       slot = number != kNoSlot ? slot_at(number) : nullptr;
@@ -150,25 +148,14 @@ void* KeyedState::find(const StringView& key) const noexcept {
 }
 
 std::uint32_t KeyedState::find_number(const StringView& key, std::uint64_t hash) const noexcept {
-  for (std::size_t index = hash & bucket_mask_;; index = (index + 1) & bucket_mask_) {
-    const Bucket bucket = buckets_[index];
-    if (bucket.slot == 0) return kNoSlot;
-    if (bucket.tag != tag_of(hash)) continue;
-    const Slot* slot = slot_at(bucket.slot - 1);
-    if (slot->hash == hash && slot->key == key) return bucket.slot - 1;
-  }
-}
-
-std::size_t KeyedState::bucket_of(const Slot* slot) const noexcept {
-  RE_CHECK(size() > 0);
-  RE_ASSERT(is_kept(slot) && find_number(slot->key, slot->hash) != kNoSlot);
-  std::size_t index = slot->hash & bucket_mask_;
-  while (buckets_[index].slot == 0 || slot_at(buckets_[index].slot - 1) != slot) index = (index + 1) & bucket_mask_;
-  return index;
+  return index_.find(hash, [&](std::uint32_t number) {
+    const Slot* const slot = slot_at(number);
+    return slot->hash == hash && slot->key == key;
+  });
 }
 
 KeyedState::Slot* KeyedState::insert(const StringView& key, std::uint64_t hash) {
-  RE_CHECK(size() + 1 < buckets_.size());  // lookups stop at an empty bucket
+  RE_CHECK(index_.has_room_for(size() + 1));  // lookups stop at an empty bucket
   RE_ASSERT(find_number(key, hash) == kNoSlot);
   std::uint32_t number;
   if (!free_slots_.empty()) {
@@ -193,41 +180,33 @@ KeyedState::Slot* KeyedState::insert(const StringView& key, std::uint64_t hash) 
   } else {
     free_slots_.pop_back();
   }
-  place(hash, number);
+  index_.place(hash, number);
   size_.store(size() + 1, std::memory_order_relaxed);
   RE_CHECK(size() + free_slots_.size() <= slot_count_);
   RE_CHECK(slot_count_ <= blocks_.size() << block_shift_ && slot_count_ <= changed_.size() << segment_shift_);
+  if (index_.is_behind()) [[unlikely]]
+    advance_growth(kMovedByInsert);
   publish();
   return slot;
 }
 
-void KeyedState::place(std::uint64_t hash, std::uint32_t number) noexcept {
-  RE_CHECK(number < slot_count_);
-  std::size_t index = hash & bucket_mask_;
-  while (buckets_[index].slot != 0) index = (index + 1) & bucket_mask_;
-  buckets_[index] = {tag_of(hash), number + 1};
-}
-
 void KeyedState::reserve(std::size_t keys) {
-  if (keys <= buckets_.size() / 4 * 3) return;
-  rebuild(std::bit_ceil(keys * 2));
+  if (index_.has_room_for(keys)) return;
+  while (index_.is_growing()) advance_growth(slot_count_);  // room for more than twice as many keys is wanted: a large import
+  index_.grow(keys, slot_count_);
   publish();
 }
 
-void KeyedState::rebuild(std::size_t buckets) {
-  std::vector<Bucket> fresh(std::max(buckets, kFirstBuckets), Bucket{0, 0});
-  buckets_.swap(fresh);
-  bucket_mask_ = buckets_.size() - 1;
-  RE_CHECK((buckets_.size() & bucket_mask_) == 0 && size() < buckets_.size());
-  for (std::size_t index = 0; index < slot_count_; ++index) {
-    const Slot* slot = slot_at(index);
-    if (is_kept(slot)) place(slot->hash, static_cast<std::uint32_t>(index));
-  }
-  RE_ASSERT(std::ranges::count_if(buckets_, [](const Bucket& bucket) { return bucket.slot != 0; }) == static_cast<std::ptrdiff_t>(size()));
+void KeyedState::advance_growth(std::size_t slots) noexcept {
+  const bool grows = index_.is_growing();
+  index_.advance(
+      slots, [this](std::uint32_t number) { return is_kept(slot_at(number)); },
+      [this](std::uint32_t number) { return slot_at(number)->hash; });
+  RE_ASSERT(!grows || index_.is_growing() || index_.count() == size());
 }
 
 void KeyedState::publish() noexcept {
-  bytes_.store(buckets_.size() * sizeof(Bucket) + blocks_.size() * (block_mask_ + 1) * stride_ + texts_.bytes(), std::memory_order_relaxed);
+  bytes_.store(index_.bytes() + blocks_.size() * (block_mask_ + 1) * stride_ + texts_.bytes(), std::memory_order_relaxed);
 }
 
 void KeyedState::remove(void* state) {
@@ -235,19 +214,13 @@ void KeyedState::remove(void* state) {
   publish();
 }
 
-// Lookups don't find it any more; its number. The buckets behind it move up, as far as they were pushed down by it: lookups stop at the
-// first empty one.
+// Lookups don't find it any more; its number.
 std::uint32_t KeyedState::unlink(const Slot* slot) {
-  std::size_t hole = bucket_of(slot);
-  const std::uint32_t number = buckets_[hole].slot - 1;
-  RE_CHECK(slot_at(number) == slot && !is_removed(slot->key));
-  for (std::size_t next = (hole + 1) & bucket_mask_; buckets_[next].slot != 0; next = (next + 1) & bucket_mask_) {
-    const std::size_t home = slot_at(buckets_[next].slot - 1)->hash & bucket_mask_;
-    if (((next - home) & bucket_mask_) < ((next - hole) & bucket_mask_)) continue;
-    buckets_[hole] = buckets_[next];
-    hole = next;
-  }
-  buckets_[hole] = {0, 0};
+  RE_CHECK(size() > 0 && !is_removed(slot->key));
+  RE_ASSERT(is_kept(slot));
+  const std::uint32_t number = number_of(slot);
+  RE_CHECK(number != kNoSlot);
+  index_.erase(slot->hash, number, [this](std::uint32_t other) { return slot_at(other)->hash; });
   RE_ASSERT(find_number(slot->key, slot->hash) == kNoSlot);
   size_.store(size() - 1, std::memory_order_relaxed);
   return number;
@@ -258,11 +231,10 @@ std::size_t KeyedState::fetch_for_removal(const KeySelection& keys, std::size_t 
   constexpr std::size_t kNeighbours = 8;
   const std::size_t end = std::min(at + kBatch, keys.slots.size());
   for (std::size_t i = at; i < end; ++i) __builtin_prefetch(keys.slots[i]);
-  for (std::size_t i = at; i < end; ++i) __builtin_prefetch(&buckets_[static_cast<const Slot*>(keys.slots[i])->hash & bucket_mask_]);
+  for (std::size_t i = at; i < end; ++i) index_.prefetch(static_cast<const Slot*>(keys.slots[i])->hash);
   for (std::size_t i = at; i < end; ++i) {
-    std::size_t index = static_cast<const Slot*>(keys.slots[i])->hash & bucket_mask_;
-    for (std::size_t n = 0; n < kNeighbours && buckets_[index].slot != 0; ++n, index = (index + 1) & bucket_mask_)
-      __builtin_prefetch(slot_at(buckets_[index].slot - 1));
+    const std::uint64_t hash = static_cast<const Slot*>(keys.slots[i])->hash;
+    index_.fetch_neighbours(hash, kNeighbours, [this](std::uint32_t number) { __builtin_prefetch(slot_at(number)); });
   }
   return end;
 }

@@ -167,7 +167,7 @@ std::size_t KeyedState::import_range(std::span<const std::byte> bytes) {
   check_distinct(names);
   reserve(size() + keys.size());
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    if (i + kBatch < keys.size()) __builtin_prefetch(&buckets_[keys[i + kBatch].hash & bucket_mask_]);
+    if (i + kBatch < keys.size()) index_.prefetch(keys[i + kBatch].hash);
     if (find_number(keys[i].key, keys[i].hash) != kNoSlot) throw StateError("exported state has a key that is here already");
   }
 

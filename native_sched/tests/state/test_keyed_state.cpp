@@ -397,3 +397,73 @@ TEST(without_key_fields_there_is_one_group) {
 }
 
 REL_TEST_MAIN
+
+namespace {
+
+// Keys that come, are looked up and go at random while the index grows again and again; the table beside what a plain map says.
+void compare_with_a_map(unsigned seed, std::size_t operations, std::size_t keys, double removed) {
+  KeyedState table = counts();
+  std::unordered_map<std::string, std::int64_t> expected;
+  std::mt19937_64 random(seed);
+  std::uniform_real_distribution<double> chance(0.0, 1.0);
+  for (std::size_t step = 0; step < operations; ++step) {
+    const std::string name = name_of(random() % (keys * (step + 1) / operations + 1));
+    if (chance(random) < removed) {
+      const StringView key = view(name);
+      void* const state = table.find(key);
+      CHECK((state != nullptr) == expected.contains(name));
+      if (state != nullptr) {
+        CHECK_EQ(count_of(state), expected[name]);
+        table.remove(state);
+        CHECK(table.find(key) == nullptr);
+        expected.erase(name);
+      }
+    } else {
+      ++count_of(look_up(table, name));
+      ++expected[name];
+    }
+    CHECK_EQ(table.size(), expected.size());
+  }
+  std::size_t found = 0;
+  for (const auto& [name, count] : expected) {
+    void* const state = table.find(view(name));
+    CHECK(state != nullptr);
+    CHECK_EQ(count_of(state), count);
+    ++found;
+  }
+  std::size_t listed = 0;
+  table.for_each([&](const StringView&, std::byte*) { ++listed; });
+  CHECK_EQ(listed, found);
+}
+
+}  // namespace
+
+TEST(keys_come_and_go_while_the_index_grows_in_steps) {
+  for (unsigned seed = 1; seed <= 20; ++seed) compare_with_a_map(seed, 40'000, 30'000, 0.05 * (seed % 8));
+  compare_with_a_map(99, 600'000, 500'000, 0.1);  // tables that are mapped, and returned in parts
+}
+
+TEST(a_growing_index_moves_a_few_slots_at_each_lookup) {
+  KeyIndex index;
+  const auto hash = [](std::uint32_t number) { return std::uint64_t{number} * 0x9E3779B97F4A7C15U; };
+  constexpr std::uint32_t kSlots = 3 * 16 * 1024;
+  index.grow(kSlots, 0);
+  for (std::uint32_t number = 0; number < kSlots; ++number) index.place(hash(number), number);
+  CHECK(!index.has_room_for(3 * kSlots));
+  index.grow(3 * kSlots, kSlots);
+  std::size_t steps = 0;
+  for (; index.is_growing(); ++steps) {
+    const auto looked_up = static_cast<std::uint32_t>(steps * 7919 % kSlots);
+    CHECK_EQ(index.find(hash(looked_up), [&](std::uint32_t number) { return number == looked_up; }), looked_up);
+    std::size_t visited = 0;
+    const auto kept = [&](std::uint32_t) { return ++visited > 0; };
+    index.advance(64, kept, hash);
+    CHECK(visited <= 64);
+  }
+  CHECK_EQ(steps, std::size_t{kSlots / 64});
+  const std::size_t both = index.bytes();
+  while (index.is_behind()) index.advance(64, [](std::uint32_t) { return true; }, hash);
+  CHECK(index.bytes() < both);
+  for (std::uint32_t number = 0; number < kSlots; ++number)
+    CHECK_EQ(index.find(hash(number), [&](std::uint32_t other) { return other == number; }), number);
+}

@@ -3,8 +3,7 @@
 //
 // Owners: the operator's thread at a time; size() and bytes() may be read by any thread at any time; everything else only
 //   while the operator isn't running (the engine's port lock orders successive threads).
-// Layout: buckets {high half of the hash, slot number + 1}, linear probing, at most 3/4 full; slots {hash, key, state} in
-//   blocks that never move. Keys and texts in states live in TextRooms, so no chunk of a run is retained.
+// Layout: an index of hashes that grows in steps (key_index.hpp); slots {hash, key, state} in blocks that never move. Keys and texts in states live in TextRooms, so no chunk of a run is retained.
 // A text read from a state is valid until the next keep_text on that field: copy it (rel_allocate) before emitting it.
 // A copy of all keys (state_copy.hpp) is read by another thread meanwhile: each slot is told to it before it is changed, given or taken.
 // With a time to live a key that wasn't touched for longer is forgotten: by lookup, when the key comes again, which alone decides what
@@ -14,6 +13,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <span>
@@ -25,6 +25,7 @@
 #include "rayelastic/record/key_extractor.hpp"
 #include "rayelastic/record/schema.hpp"
 #include "rayelastic/record/string_view.hpp"
+#include "rayelastic/state/key_index.hpp"
 #include "rayelastic/state/state_table.hpp"
 #include "rayelastic/state/text_rooms.hpp"
 
@@ -221,10 +222,6 @@ class KeyedState final : public StateTable {
     std::uint64_t hash;
     StringView key;  // or the mark of a removed one
   };
-  struct Bucket {
-    std::uint32_t tag;   // high half of the hash
-    std::uint32_t slot;  // number + 1, 0 if empty
-  };
   struct Exported {
     StringView key;  // in the exported bytes, as the state
     std::uint64_t hash;
@@ -234,7 +231,7 @@ class KeyedState final : public StateTable {
   class Copy;                                // state/copy/keyed_state_copy.hpp
   struct Lives;                              // what there is with a time to live
   static constexpr std::size_t kBatch = 32;  // keys in flight while memory is prefetched
-  static constexpr std::uint32_t kNoSlot = UINT32_MAX;
+  static constexpr std::uint32_t kNoSlot = KeyIndex::kNone;
   static constexpr std::int64_t kForgotten = INT64_MIN;  // in place of a touch: the run that goes on may still use the state
 
   [[nodiscard]] static bool is_removed(const StringView& key) noexcept { return key.length == 0 && key.prefix[0] == 2; }
@@ -250,8 +247,9 @@ class KeyedState final : public StateTable {
   }
   [[nodiscard]] std::vector<Exported> read_keys(std::span<const std::byte> bytes) const;
   [[nodiscard]] std::uint32_t find_number(const StringView& key, std::uint64_t hash) const noexcept;  // of its slot, or kNoSlot
-  [[nodiscard]] std::size_t bucket_of(const Slot* slot) const noexcept;
-  [[nodiscard]] std::uint32_t number_of(const Slot* slot) const noexcept { return buckets_[bucket_of(slot)].slot - 1; }
+  [[nodiscard]] std::uint32_t number_of(const Slot* slot) const noexcept {
+    return index_.find(slot->hash, [this, slot](std::uint32_t number) { return slot_at(number) == slot; });
+  }
   void keep_for_copy(std::uint32_t number);
   void before_change(std::uint32_t number) {
     changed_[number >> segment_shift_] = version_;
@@ -269,8 +267,7 @@ class KeyedState final : public StateTable {
   void release(std::uint32_t number);
   void reserve(std::size_t keys);
   [[nodiscard]] std::size_t fetch_for_removal(const KeySelection& keys, std::size_t at) const noexcept;
-  void place(std::uint64_t hash, std::uint32_t slot_number) noexcept;
-  void rebuild(std::size_t buckets);
+  void advance_growth(std::size_t slots) noexcept;
 
   KeyExtractor extractor_;
   std::size_t state_size_;
@@ -293,10 +290,9 @@ class KeyedState final : public StateTable {
     void operator()(std::byte* block) const noexcept;
   };
   std::vector<std::unique_ptr<std::byte[], FreeBlock>> blocks_;
-  std::size_t slot_count_ = 0;             // slots ever used, removed ones included
-  std::vector<std::uint32_t> free_slots_;  // removed ones
-  std::vector<Bucket> buckets_;
-  std::size_t bucket_mask_ = 0;
+  std::size_t slot_count_ = 0;            // slots ever used, removed ones included
+  std::deque<std::uint32_t> free_slots_;  // removed ones; a vector would copy all of them when it grows
+  KeyIndex index_;
   std::atomic<std::size_t> size_{0};   // relaxed: a figure for other threads, nothing is published by it
   std::atomic<std::size_t> bytes_{0};  // the same
 };
