@@ -18,7 +18,27 @@ if TYPE_CHECKING:
 CPUS = 4  # more than a small machine has: actors count shares of them, and nothing here needs the speed
 CPUS_BESIDE_SPARK = 6  # two more, for its executor
 
+SPARK = "tests/cluster/test_spark"  # how the names of the files that share one Spark begin
+LONGEST = (SPARK, "tests/cluster/test_main_job", "tests/cluster/test_node_loss")
+
 T = TypeVar("T")
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """Send tests to processes by file; those that share Spark to one of them, so that it starts once."""
+    from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
+
+    class BySpark(LoadFileScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            return SPARK if nodeid.startswith(SPARK) else str(super()._split_scope(nodeid))
+
+    return BySpark(config, log)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the longest files, so that the processes end together."""
+    items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
 
 
 class Shared:

@@ -35,7 +35,7 @@ LOOK = 0.02  # seconds
 PAUSE = 1.2  # seconds at most before a kill that isn't aimed
 DELAYS = (0.0, 0.05, 0.3)  # seconds at most from the moment that a kill waits for
 COORDINATORS, HOSTS = 0.2, 0.1  # of the kills
-ROWS = 5000  # of a file for each kill: a thousand a second at most come through each replica
+ROWS = 15_000  # of a file for each kill: a thousand a second at most come through each replica, until the last kill
 MEETING = tuple(moment.value for moment in Moment if moment.is_both)
 PINS = {"counts": 1, "words": 1, "vwap": 2, "prices": 2}  # where there are hosts
 
