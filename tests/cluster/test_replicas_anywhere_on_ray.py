@@ -101,7 +101,7 @@ SHAPES: dict[str, Callable[[Source], Any]] = {
     "shapes",
     [
         ("union", "split"),
-        ("loose", "by_key"),
+        pytest.param(("loose", "by_key"), marks=pytest.mark.nightly),
         pytest.param(("throttle", "keyed", "join"), marks=pytest.mark.nightly),
     ],
 )

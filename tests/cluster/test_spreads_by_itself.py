@@ -57,6 +57,7 @@ def reaches(job: Job, replicas: range) -> None:
         job.pause(LOOK)
 
 
+@pytest.mark.nightly  # test_three_levels goes up and down with state, test_replicas_anywhere_on_ray up without
 def test_a_stateless_job_that_waits_spreads_and_comes_back_with_all_defaults(ray_cluster: str, tmp_path: Path) -> None:
     topology = rel.Topology("asks")
     stream = topology.source(rel.callable(lambda: numbers(tmp_path), Number), name="numbers")

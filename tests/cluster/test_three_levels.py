@@ -113,3 +113,5 @@ def test_three_levels_adapt_in_one_job_up_and_down_with_all_defaults(ray_cluster
         assert t.sequence == following[t.key], f"{t} came where {following[t.key]} was due"
         following[t.key] += 1
     assert sum(following) == made
+    told = "\n".join(str(one) for one in job.adaptations() if one.pe == "regions")
+    assert "from 1 replica to " in told, "what was adapted is known behind the end"

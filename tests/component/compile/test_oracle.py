@@ -23,7 +23,7 @@ from tests.oracle.worker import Options, Result, batch
 
 # Numbers of programs that mix templates; ./dev oracle makes as many as one likes.
 MIXED = 1440  # from here on
-GATE = range(MIXED, MIXED + 40)
+GATE = range(MIXED, MIXED + 24)
 NIGHTLY = 20_000
 
 
