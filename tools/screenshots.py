@@ -91,7 +91,7 @@ def take(browser: Browser, topology: rel.Topology, name: str, folder: Path, conf
                 )
                 page = context.new_page()
                 page.goto(job.web_url or "")
-                page.locator("g.box").first.wait_for()
+                page.locator("#state[data-state]").wait_for()  # what has no lines hides their markers by then
                 marks = page.locator(":is(.mark.queues, .mark.threads, .mark.failure):visible")
                 (marks if marks.count() else page.locator("g.box").nth(1)).first.click()
                 if page.locator("#detail-panel[data-operator]").count():
