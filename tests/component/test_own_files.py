@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import socket
 import stat
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from rayelastic.on_ray import own_files
 from rayelastic.on_ray.own_files import SESSION_BYTES, guard_token, private_folder, token_problem
 from tests.neighbour import STRANGER, as_root, stranger
 
@@ -25,6 +26,14 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("RAY_AUTH_TOKEN_PATH", raising=False)
     return tmp_path
+
+
+@pytest.fixture
+def short() -> Iterator[Path]:
+    """A folder with a path that leaves room for those of sockets, and that others may enter; pytest's has neither."""
+    with tempfile.TemporaryDirectory(prefix="", dir="/tmp") as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
 
 
 def token_in(folder: Path, mode: int) -> Path:
@@ -73,17 +82,14 @@ def test_an_open_token_of_somebody_else_is_warned_of(home: Path, caplog: pytest.
     assert "Who has it can run code on the cluster" in caplog.text
 
 
-def test_rays_folder_lies_in_one_that_is_ours_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RAY_TMPDIR", "/tmp/rel-own")
-    Path("/tmp/rel-own").mkdir(exist_ok=True)
+def test_rays_folder_lies_in_one_that_is_ours_alone(short: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAY_TMPDIR", str(short))
     folder = Path(private_folder())
-    assert folder.parent == Path(f"/tmp/rel-own/rayelastic-{os.geteuid()}")
+    assert folder.parent == short / f"rayelastic-{os.geteuid()}"
     assert mode_of(folder.parent) == 0o700
     folder.parent.chmod(0o777)
     assert Path(private_folder()) == folder
     assert mode_of(folder.parent) == 0o700
-    folder.parent.rmdir()
-    Path("/tmp/rel-own").rmdir()
 
 
 def test_sockets_below_a_long_path_go_to_tmp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,33 +108,23 @@ def test_sockets_below_a_long_path_go_to_tmp(tmp_path: Path, monkeypatch: pytest
 
 @as_root
 def test_a_folder_that_somebody_else_put_there_is_not_used(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    short: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("RAY_TMPDIR", "/tmp/rel-squat")
-    squat = Path(f"/tmp/rel-squat/rayelastic-{os.geteuid()}")
-    squat.mkdir(parents=True, exist_ok=True)
+    monkeypatch.setenv("RAY_TMPDIR", str(short))
+    squat = short / f"rayelastic-{os.geteuid()}"
+    squat.mkdir()
     os.chown(squat, STRANGER, STRANGER)
     assert private_folder() == f"/tmp/rayelastic-{os.geteuid()}/ray"
     squat.rmdir()
     squat.symlink_to(tmp_path)
     assert private_folder() == f"/tmp/rayelastic-{os.geteuid()}/ray"
-    squat.unlink()
-    squat.parent.rmdir()
 
 
 @as_root
-def test_another_user_reads_neither(home: Path) -> None:
-    folder = Path(f"/tmp/rel-open-{os.getpid()}")  # pytest's own is closed to others
-    folder.mkdir()
-    folder.chmod(0o755)
-    try:
-        token = token_in(folder / ".ray", 0o644)
-        assert stranger("cat", str(token)).stdout == "secret"
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("HOME", str(folder))
-            own_files.guard_token()
-        assert "Permission denied" in stranger("cat", str(token)).stderr
-    finally:
-        token.unlink()
-        token.parent.rmdir()
-        folder.rmdir()
+def test_another_user_reads_neither(short: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(short))
+    monkeypatch.delenv("RAY_AUTH_TOKEN_PATH", raising=False)
+    token = token_in(short / ".ray", 0o644)
+    assert stranger("cat", str(token)).stdout == "secret"
+    guard_token()
+    assert "Permission denied" in stranger("cat", str(token)).stderr
