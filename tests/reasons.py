@@ -1,11 +1,18 @@
-"""What tests ask of reasons: their codes, and the values of one of them."""
+"""What tests ask of adaptations: those of regions, the codes of their reasons, and the values of one of them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from rayelastic.job import Job
 from rayelastic.reasons import Code, Reason
+from rayelastic.runtime.values.region_adaptation import RegionAdaptation
+
+
+def region_passes(job: Job) -> list[RegionAdaptation]:
+    """The passes of the regional level, with those that changed nothing."""
+    return [one for one in job.adaptations(every_pass=True) if isinstance(one, RegionAdaptation)]
 
 
 def codes(reasons: Iterable[Reason]) -> list[Code]:

@@ -19,7 +19,7 @@ import rayelastic as rel
 from rayelastic.reasons import Code
 from rayelastic.runtime.values.adaptation import Adaptation
 from rayelastic.topologies.word_count import Line, Word, words
-from tests.component.test_cpu_budgets import numbers
+from tests.component.computing import computing
 from tests.waiting import wait_until_received
 
 pytestmark = pytest.mark.timeout(180)
@@ -108,7 +108,9 @@ def test_an_element_keeps_neither_sockets_nor_threads_of_replicas_that_left(ray_
 
 def test_two_elements_share_their_host_as_their_coordinator_says(ray_cluster: str) -> None:
     """With all defaults but the period, which would be five seconds, and two processes in place of one."""
-    job = rel.submit(numbers(), rel.JobConfig(pes=2, elasticity=rel.Elasticity(thread_period=0.2)), address=ray_cluster)
+    job = rel.submit(
+        computing(8), rel.JobConfig(pes=2, elasticity=rel.Elasticity(thread_period=0.2)), address=ray_cluster
+    )
     try:
         for done in job.adaptations(follow=True, every_pass=True):
             if isinstance(done, Adaptation) and done.observation.budget is not None:

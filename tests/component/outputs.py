@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyarrow import csv, parquet
 
 import rayelastic as rel
-from rayelastic import testing
+from tests.component.gated import gated
 
 PATIENCE = 60.0
 TOTAL = 1000  # rows of a whole stream
@@ -89,13 +89,9 @@ class Held:
     """
 
     def __init__(self, sink: Any, stops: Sequence[int], name: str = "writes", **options: Any) -> None:
-        self._gates = [testing.Gate() for _ in stops]
-        steps: list[Any] = []
-        for start, stop, gate in zip((0, *stops), stops, self._gates, strict=False):
-            steps += [*((n,) for n in range(start, stop)), gate]
-        steps += [(n,) for n in range(stops[-1], TOTAL)]
+        source, self._gates = gated([(n,) for n in range(TOTAL)], stops, SCHEMA)
         try:
-            self.job = rel.start(writes(sink, testing.script(steps, SCHEMA), name), **options)
+            self.job = rel.start(writes(sink, source, name), **options)
         except BaseException:
             self.let_go()
             raise

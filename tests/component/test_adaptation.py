@@ -8,7 +8,7 @@ import sys
 import threading
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import pytest
 
@@ -22,6 +22,7 @@ from rayelastic.plan.settings.threads import Threads
 from rayelastic.runtime.loops.elasticity import replay
 from rayelastic.runtime.values.adaptation import read_journal
 from rayelastic.runtime.watch.machine_load import available_cpus
+from tests.component.computing import Number, computing
 from tests.raising import raises
 
 ENOUGH = 12  # passes of a loop
@@ -30,30 +31,14 @@ FREE = Threads()
 RECORDED = Path(__file__).parent / "journals" / "two_cores.jsonl"
 
 
-class Number(NamedTuple):
-    value: int
-
-
-def dear(t: Number) -> int:
-    x = t.value * 1.0
-    for _ in range(2000):
-        x = x * 1.0000001
-    return int(x) % 1000003
-
-
 def waits(t: Number) -> int:
     threading.Event().wait(WAIT)
     return t.value
 
 
 def started(threads: Threads = FREE, **elasticity: Any) -> Job:
-    topology = rel.Topology("numbers")
-    stream = topology.source(rel.sequence(10**12), name="numbers")
-    for index in range(4):
-        stream = stream.map(dear, name=f"map{index}", schema=Number)
-    stream.sink(rel.count(), name="count")
     adapting = Elasticity(**{"thread_period": 0.1, **elasticity})
-    return start(topology, JobConfig(threads=threads, elasticity=adapting))
+    return start(computing(4), JobConfig(threads=threads, elasticity=adapting))
 
 
 def passes(job: Job, wanted: int = ENOUGH) -> list[rel.Adaptation]:

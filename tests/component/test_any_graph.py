@@ -23,6 +23,7 @@ from rayelastic.fluent.stream import Stream
 from rayelastic.plan.settings.threads import ModelName
 from rayelastic.runtime.checkpoint.state_files import export_chunks
 from rayelastic.testing.collect import SINK, SOURCE, topology_of
+from tests.component.gated import gated
 from tests.waiting import wait_until_emitted
 
 KEY = b"0123456789abcdef" * 2
@@ -199,11 +200,8 @@ def run(graph: Graph, given: list[Row], lane: str, config: rel.JobConfig, cuts: 
     def declared(stream: Stream) -> Stream:
         return graph.declare(stream, lane)
 
-    gates = [testing.Gate() for _ in cuts]
-    script: list[Any] = []
-    for cut, gate, before in zip(cuts, gates, [0, *cuts], strict=False):
-        script += [*given[before:cut], gate]
-    job = rel.start(topology_of(declared, testing.script(script, Row)), config)
+    source, gates = gated(given, cuts, Row)
+    job = rel.start(topology_of(declared, source), config)
     try:
         for cut, gate in zip(cuts, gates, strict=True):
             assert gate.wait_reached(PATIENCE), job.status

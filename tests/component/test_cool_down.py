@@ -13,7 +13,7 @@ import pytest
 import rayelastic as rel
 from rayelastic.job import start
 from rayelastic.reasons import Code
-from rayelastic.runtime.values.region_adaptation import RegionAdaptation
+from tests.reasons import region_passes
 
 PERIOD = 0.2  # seconds between two decisions
 PERIODS = 20  # of them, for which less has to be enough; 8 is usual
@@ -58,7 +58,7 @@ def test_replicas_are_given_back_once_less_was_enough_for_that_long() -> None:
         while job.plan().region(region).replicas > 1:
             assert time.monotonic() < until, "\n".join(map(str, job.adaptations(every_pass=True)))
             job.pause(PERIOD)
-        told = [one for one in job.adaptations(every_pass=True) if isinstance(one, RegionAdaptation)]
+        told = region_passes(job)
         given_back = next(at for at, one in enumerate(told) if one.changed)
         calm = sum(Code.LESS_WOULD_DO(regions=[region]) in one.decision.reasons for one in told[:given_back])
         assert calm >= PERIODS - 1, "\n".join(map(str, told))

@@ -8,7 +8,7 @@ import statistics
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
@@ -22,22 +22,12 @@ from rayelastic.runtime.job.coordinator import Coordinator
 from rayelastic.runtime.job.levels import budget_loop
 from rayelastic.runtime.loops.elasticity import replay
 from rayelastic.runtime.values.adaptation import Adaptation
+from tests.component.computing import computing
 from tests.component.rescaling import Feed, topology_of
 from tests.reasons import codes
 
 PERIOD = 0.2  # seconds between two decisions, and between two looks of the coordinator
 PATIENCE = 100  # periods
-
-
-class Number(NamedTuple):
-    value: int
-
-
-def dear(t: Number) -> int:
-    x = t.value * 1.0
-    for _ in range(2000):
-        x = x * 1.0000001
-    return int(x) % 1000003
 
 
 @pytest.fixture
@@ -52,15 +42,6 @@ def two_cpus(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     os.sched_setaffinity(0, sorted(before)[:2])
     yield
     os.sched_setaffinity(0, before)
-
-
-def numbers() -> rel.Topology:
-    topology = rel.Topology("numbers")
-    stream = topology.source(rel.sequence(10**12), name="numbers")
-    for index in range(8):
-        stream = stream.map(dear, name=f"map{index}", schema=Number)
-    stream.sink(rel.count(), name="count")
-    return topology
 
 
 def config(threads: int | None = None, **elasticity: Any) -> rel.JobConfig:
@@ -100,7 +81,7 @@ def await_pass(job: Job, wanted: Callable[[Adaptation], bool]) -> Adaptation:
 
 @pytest.mark.usefixtures("two_cpus")
 def test_two_elements_that_fill_a_host_get_half_of_it_each(tmp_path: Path) -> None:
-    job = rel.start(numbers(), config(journal=str(tmp_path / "{pe}.jsonl")))
+    job = rel.start(computing(8), config(journal=str(tmp_path / "{pe}.jsonl")))
     try:
         await_parts(job)
         assert [(pe.budget.cpus, pe.budget.of) for pe in job.status.pes if pe.budget is not None] == [(1, 2), (1, 2)]
@@ -124,11 +105,11 @@ def test_two_elements_that_fill_a_host_get_half_of_it_each(tmp_path: Path) -> No
 @pytest.mark.usefixtures("two_cpus")
 def test_queues_stay_where_the_part_is_one_cpu_and_the_sibling_leaves_its_own_idle() -> None:
     spec, host = (
-        prepare(numbers(), rel.JobConfig(pes=1, elasticity=rel.Elasticity(remember=False, thread_period=PERIOD))),
+        prepare(computing(8), rel.JobConfig(pes=1, elasticity=rel.Elasticity(remember=False, thread_period=PERIOD))),
         InProcessHost(),
     )
     coordinator = Coordinator(spec, host)
-    job = Job("numbers", LocalControl(coordinator), numbers())
+    job = Job("numbers", LocalControl(coordinator), computing(8))
     try:
         job._start()
         element = host.find_pes()[0].within(10)
@@ -149,16 +130,16 @@ def test_queues_stay_where_the_part_is_one_cpu_and_the_sibling_leaves_its_own_id
 
 @pytest.mark.usefixtures("two_cpus")
 def test_the_next_coordinator_goes_on_with_the_parts_that_were_given() -> None:
-    spec, host = prepare(numbers(), config()), InProcessHost()
+    spec, host = prepare(computing(8), config()), InProcessHost()
     first = Coordinator(spec, host)
-    job = Job("numbers", LocalControl(first), numbers())
+    job = Job("numbers", LocalControl(first), computing(8))
     try:
         job._start()
         await_parts(job)
         first._loops.stop()
         second = Coordinator(spec, host, journal=first._journal)
         second.resume()
-        job = Job("numbers", LocalControl(second), numbers())
+        job = Job("numbers", LocalControl(second), computing(8))
         searches = sum(Code.CPU_BUDGET in codes(done.decision.reasons) for done in of_elements(job))
         await_passes(job, len(of_elements(job)) // 2 + 6)
         assert all(pe.budget is not None and pe.budget.cpus == 1 for pe in job.status.pes)
@@ -172,7 +153,7 @@ def test_the_next_coordinator_goes_on_with_the_parts_that_were_given() -> None:
 @pytest.mark.parametrize("settings", [{"algorithm": "off"}, {"algorithm": "paper"}, {"threads": 2}])
 @pytest.mark.usefixtures("two_cpus")
 def test_nothing_is_shared_out_where_threads_are_chosen_otherwise(settings: dict[str, Any]) -> None:
-    job = rel.start(numbers(), config(**settings))
+    job = rel.start(computing(8), config(**settings))
     try:
         for _ in range(12):
             job.pause(PERIOD)

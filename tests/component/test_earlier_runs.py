@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import pytest
 
@@ -15,30 +15,15 @@ from rayelastic.runtime.loops.earlier_runs import EarlierRuns
 from rayelastic.runtime.loops.elasticity import replay
 from rayelastic.runtime.loops.kept_values import KEPT
 from rayelastic.runtime.values.adaptation import Adaptation, read_journal
+from tests.component.computing import computing
 from tests.reasons import codes
 
 PASSES = 3  # in which a run that knows something has begun with it
 
 
-class Number(NamedTuple):
-    value: int
-
-
-def dear(t: Number) -> int:
-    x = t.value * 1.0
-    for _ in range(2000):
-        x = x * 1.0000001
-    return int(x) % 1000003
-
-
 def passes(wanted: Callable[[list[Adaptation]], bool], operators: int = 2, **elasticity: Any) -> list[Adaptation]:
     """Passes of a run from its first one, until there are those that are wanted."""
-    topology = rel.Topology("numbers")
-    stream = topology.source(rel.sequence(10**12), name="numbers")
-    for index in range(operators):
-        stream = stream.map(dear, name=f"map{index}", schema=Number)
-    stream.sink(rel.count(), name="count")
-    job = start(topology, rel.JobConfig(elasticity=rel.Elasticity(**elasticity)))
+    job = start(computing(operators), rel.JobConfig(elasticity=rel.Elasticity(**elasticity)))
     found: list[Adaptation] = []
     try:
         for adaptation in job.adaptations(follow=True, every_pass=True):

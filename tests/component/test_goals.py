@@ -11,8 +11,7 @@ import pytest
 import rayelastic as rel
 from rayelastic.job import Job
 from rayelastic.reasons import Code
-from rayelastic.runtime.values.region_adaptation import RegionAdaptation
-from tests.reasons import values
+from tests.reasons import region_passes, values
 from tests.waiting import wait_until
 
 PATIENCE = 60.0
@@ -49,10 +48,6 @@ def asking(enough: threading.Event, pause: float, **config: Any) -> Job:
     return rel.start(topology, rel.JobConfig(regions="elastic", elasticity=elasticity, threads=threads, **config))
 
 
-def passes(job: Job) -> list[RegionAdaptation]:
-    return [done for done in job.adaptations(every_pass=True) if isinstance(done, RegionAdaptation)]
-
-
 def finish(job: Job, enough: threading.Event) -> None:
     enough.set()
     rows = job.wait(PATIENCE)["out"]
@@ -65,7 +60,7 @@ def test_a_goal_of_latency_gets_replicas_where_the_load_alone_would_not() -> Non
     job = asking(enough, LULL, goal=rel.Latency(p99=0.014))
     try:
         wait_until(job, lambda: job.plan().region_of("ask").replicas > 1, PERIOD)
-        grown = next(done for done in passes(job) if done.changed)
+        grown = next(done for done in region_passes(job) if done.changed)
         assert values(grown.decision.reasons, Code.LATENCY)["goal"] == 0.014
         assert sum(grown.observation.latencies) > 0
         finish(job, enough)
@@ -79,8 +74,8 @@ def test_without_one_the_same_load_leaves_it_as_it_is() -> None:
     enough = threading.Event()
     job = asking(enough, LULL)
     try:
-        wait_until(job, lambda: len(passes(job)) > 10, PERIOD)
-        assert job.plan().region_of("ask").replicas == 1, "\n".join(map(str, passes(job)))
+        wait_until(job, lambda: len(region_passes(job)) > 10, PERIOD)
+        assert job.plan().region_of("ask").replicas == 1, "\n".join(map(str, region_passes(job)))
         finish(job, enough)
     finally:
         enough.set()
@@ -95,9 +90,9 @@ def test_a_region_keeps_within_its_bounds_from_the_start() -> None:
         assert job.plan().region_of("ask").replicas == 2
         assert len(job.status.pes) == 2
         wait_until(job, lambda: job.plan().region_of("ask").replicas == 3, PERIOD)
-        settled = len(passes(job)) + 5
-        wait_until(job, lambda: len(passes(job)) > settled, PERIOD)
-        assert {done.in_force.region_of("ask").replicas for done in passes(job)} == {2, 3}
+        settled = len(region_passes(job)) + 5
+        wait_until(job, lambda: len(region_passes(job)) > settled, PERIOD)
+        assert {done.in_force.region_of("ask").replicas for done in region_passes(job)} == {2, 3}
         finish(job, enough)
     finally:
         enough.set()
@@ -111,8 +106,8 @@ def test_a_region_does_not_shrink_below_what_it_is_to_have() -> None:
     try:
         job.rescale(job.plan().region_of("ask").region.name, 3)
         wait_until(job, lambda: job.plan().region_of("ask").replicas == 2, PERIOD)
-        settled = len(passes(job)) + 7
-        wait_until(job, lambda: len(passes(job)) > settled, PERIOD)
+        settled = len(region_passes(job)) + 7
+        wait_until(job, lambda: len(region_passes(job)) > settled, PERIOD)
         assert job.plan().region_of("ask").replicas == 2
         finish(job, enough)
     finally:

@@ -12,9 +12,9 @@ from rayelastic.job import Job, LocalControl, prepare
 from rayelastic.plan.config import RegionsName
 from rayelastic.runtime.job.coordinator import Coordinator
 from rayelastic.runtime.journal import ChangeJournal, FileStore
-from rayelastic.runtime.values.region_adaptation import RegionAdaptation
 from tests.component.dying_coordinator import bury
 from tests.component.test_rescale_crashes import MortalHost
+from tests.reasons import region_passes
 from tests.waiting import wait_until, wait_until_received
 
 PATIENCE = 60.0
@@ -51,10 +51,6 @@ def asking(enough: threading.Event, regions: RegionsName) -> Job:
     return rel.start(*asks(enough, regions))
 
 
-def passes(job: Job) -> list[RegionAdaptation]:
-    return [done for done in job.adaptations(every_pass=True) if isinstance(done, RegionAdaptation)]
-
-
 def finish(job: Job, enough: threading.Event) -> None:
     enough.set()
     rows = job.wait(PATIENCE)["out"]
@@ -65,8 +61,8 @@ def test_advice_is_told_and_not_taken() -> None:
     enough = threading.Event()
     job = asking(enough, regions="advise")
     try:
-        wait_until(job, lambda: any(done.changed for done in passes(job)), PERIOD)
-        advice = next(done for done in passes(job) if done.changed)
+        wait_until(job, lambda: any(done.changed for done in region_passes(job)), PERIOD)
+        advice = next(done for done in region_passes(job) if done.changed)
         assert advice.decision.plan.region_of("ask").replicas > 1
         assert "advice: JobConfig(regions='advise')" in str(advice)
         assert job.plan().region_of("ask").replicas == 1
@@ -112,9 +108,9 @@ def test_the_next_coordinator_keeps_the_pause(tmp_path: Path) -> None:
         job = Job("asks", LocalControl(second), topology)
         start = job.metrics().operator("ask").tuples_in
         wait_until_received(job, "ask", start + 3000)  # five periods and more
-        assert not passes(job)
+        assert not region_passes(job)
         job.resume_elasticity()
-        wait_until(job, lambda: bool(passes(job)), PERIOD)
+        wait_until(job, lambda: bool(region_passes(job)), PERIOD)
         finish(job, enough)
     finally:
         enough.set()

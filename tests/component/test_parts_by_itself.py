@@ -23,8 +23,7 @@ from rayelastic.policy.regions.actions import Verdict
 from rayelastic.reasons import Code, Reason
 from rayelastic.runtime.element import host
 from rayelastic.runtime.job.region_level import why_together
-from rayelastic.runtime.values.region_adaptation import RegionAdaptation
-from tests.reasons import codes
+from tests.reasons import codes, region_passes
 
 PATIENCE = 100.0
 ROWS = 60_000  # of each source
@@ -62,10 +61,6 @@ def burning(enough: threading.Event, apart: threading.Event, folder: Path, *sour
     return rel.start(topology, config)
 
 
-def told(job: Job) -> list[RegionAdaptation]:
-    return [done for done in job.adaptations(every_pass=True) if isinstance(done, RegionAdaptation)]
-
-
 @pytest.mark.timeout(200)
 def test_a_process_that_does_not_help_is_tried_and_taken_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host, "available_cpus", lambda: 4)  # a machine of one CPU has no room for a second process
@@ -74,13 +69,13 @@ def test_a_process_that_does_not_help_is_tried_and_taken_back(tmp_path: Path, mo
     job = burning(enough, apart, tmp_path / "saved", even, odd)
     try:
         until = time.monotonic() + PATIENCE
-        while not any(done.decision.verdict is Verdict.REVERT for done in told(job)):
-            if any(done.changed and not done.problem for done in told(job)):
+        while not any(done.decision.verdict is Verdict.REVERT for done in region_passes(job)):
+            if any(done.changed and not done.problem for done in region_passes(job)):
                 apart.set()
             assert not job.status.state.is_final, job.status
-            assert time.monotonic() < until, "\n".join(map(str, told(job)))
+            assert time.monotonic() < until, "\n".join(map(str, region_passes(job)))
             job.pause(0.2)
-        done = [one for one in told(job) if one.changed and not one.problem]
+        done = [one for one in region_passes(job) if one.changed and not one.problem]
         enough.set()
         rows = job.wait(PATIENCE)["out"]
     finally:
@@ -103,16 +98,18 @@ def test_a_job_whose_operators_can_not_go_apart_says_what_they_lack(
     job = burning(enough, apart, tmp_path / "saved", *sources)
     try:
         until = time.monotonic() + PATIENCE
-        while not any(Code.GIL_FULL_STAYS in codes(done.decision.reasons) for done in told(job)):
+        while not any(Code.GIL_FULL_STAYS in codes(done.decision.reasons) for done in region_passes(job)):
             assert not job.status.state.is_final, job.status
-            assert time.monotonic() < until, "\n".join(map(str, told(job)))
+            assert time.monotonic() < until, "\n".join(map(str, region_passes(job)))
             job.pause(0.2)
         enough.set()
         rows = job.wait(PATIENCE)["out"]
     finally:
         enough.set()
         job.close()
-    why = next(done.decision.reasons for done in told(job) if Code.GIL_FULL_STAYS in codes(done.decision.reasons))
+    why = next(
+        done.decision.reasons for done in region_passes(job) if Code.GIL_FULL_STAYS in codes(done.decision.reasons)
+    )
     assert Code.GIL_FULL_STAYS(operators=["second"]) in why
     assert Code.CANT_SEEK(sources=["source0", "source1"]) in why
     assert sorted(t.value for t in rows) == list(range(2 * ROWS))

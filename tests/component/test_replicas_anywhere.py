@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 import rayelastic as rel
 from rayelastic import testing
-from rayelastic.job import start
+from rayelastic.job import Job, start
 from rayelastic.plan.routing import elastic_regions
-from rayelastic.testing.collect import SINK, topology_of
+from rayelastic.testing.collect import topology_of
+from tests.component.gated import gated, rows_under_changes
 from tests.component.rescaling import flows
 from tests.component.test_any_graph import LAST, QUIET, STATELESS, Graph, Row, rows
 from tests.component.test_stateless_regions import Number, Numbers
@@ -141,28 +142,17 @@ def test_any_graph_whose_replicas_change_gives_the_same_rows(
     """A chain keeps its order as well; between the branches of a union there is none."""
     lane = data.draw(st.sampled_from(["python", "compiled"]))
     cuts = sorted(data.draw(st.lists(st.integers(0, len(given_rows)), min_size=1, max_size=4)))
-    gates = [testing.Gate() for _ in cuts]
-    script: list[Any] = []
-    for cut, gate, before in zip(cuts, gates, [0, *cuts], strict=False):
-        script += [*given_rows[before:cut], gate]
-    script += given_rows[cuts[-1] :]
+    source, gates = gated(given_rows, cuts, Row)
     expected = testing.collect(
         lambda s: graph.declare(s, "python"), given_rows, Row, rel.JobConfig(elasticity="off", regions="fixed")
     )
-    declared = topology_of(lambda s: graph.declare(s, lane), testing.script(script, Row))
-    job = start(declared, rel.JobConfig(elasticity="off", regions="manual", threads=2))
-    try:
-        elastic = elastic_regions(job.plan())
-        for gate in gates:
-            assert gate.wait_reached(60), job.status
-            if elastic:
-                job.rescale(data.draw(st.sampled_from(elastic)), data.draw(st.integers(1, 3)))
-            gate.open()
-        found = [tuple(t) for t in job.wait(60)[SINK]]
-    finally:
-        for gate in gates:
-            gate.open()
-        job.close()
+
+    def rescale(job: Job) -> None:
+        if elastic := elastic_regions(job.plan()):
+            job.rescale(data.draw(st.sampled_from(elastic)), data.draw(st.integers(1, 3)))
+
+    config = rel.JobConfig(elasticity="off", regions="manual", threads=2)
+    found = rows_under_changes(topology_of(lambda s: graph.declare(s, lane), source), config, gates, rescale)
     assert Counter(found) == Counter(map(tuple, expected))
     if not graph.branches and graph.last == "as it is":
         assert found == [tuple(t) for t in expected]

@@ -18,7 +18,7 @@ from rayelastic.graph.spec.operator_spec import Lane
 from rayelastic.job import Job, start
 from rayelastic.policy.regions.actions import Verdict
 from rayelastic.reasons import Code
-from rayelastic.runtime.values.region_adaptation import RegionAdaptation
+from tests.reasons import region_passes
 
 PERIOD = 0.4  # seconds between two decisions
 PATIENCE = 100.0  # seconds
@@ -64,10 +64,6 @@ class Feed:
             self.made += 1
 
 
-def passes(job: Job) -> list[RegionAdaptation]:
-    return [done for done in job.adaptations(every_pass=True) if isinstance(done, RegionAdaptation)]
-
-
 def replicas_hurt(job: Job, feed: Feed) -> None:
     if job.plan().region_of("burn").replicas > 1:
         feed.hurts.set()
@@ -89,15 +85,15 @@ def test_a_replica_of_a_native_region_that_does_not_help_is_taken_back() -> None
     job = start(topology, config)
     try:
         until = time.monotonic() + PATIENCE
-        while not (back := [one for one in passes(job) if one.decision.verdict is Verdict.REVERT]):
+        while not (back := [one for one in region_passes(job) if one.decision.verdict is Verdict.REVERT]):
             replicas_hurt(job, feed)
             assert not job.status.state.is_final, job.status
-            assert time.monotonic() < until, "\n".join(map(str, passes(job)))
+            assert time.monotonic() < until, "\n".join(map(str, region_passes(job)))
             job.pause(0.05)
-        while len(passes(job)) < back[0].number + QUIET:
+        while len(region_passes(job)) < back[0].number + QUIET:
             replicas_hurt(job, feed)
             job.pause(0.05)
-        seen = passes(job)
+        seen = region_passes(job)
         feed.enough.set()
         rows = job.wait(PATIENCE)["out"]
     finally:

@@ -14,6 +14,7 @@ from rayelastic import testing
 from rayelastic.errors import ConfigError
 from rayelastic.fluent.stream import Stream
 from rayelastic.testing.collect import SINK, SOURCE, topology_of
+from tests.component.gated import gated, rows_under_changes
 from tests.raising import raises
 from tests.waiting import wait_until, wait_until_emitted
 
@@ -97,24 +98,17 @@ def test_a_stage_across_processing_elements_keeps_the_order() -> None:
 def test_nothing_is_lost_while_the_number_of_channels_changes(ordered: bool) -> None:
     dice = random.Random(5)
     cuts = sorted(dice.sample(range(1, len(ROWS)), 12))
-    gates = [testing.Gate() for _ in cuts]
-    script: list[Any] = []
-    for cut, gate, before in zip(cuts, gates, [0, *cuts], strict=False):
-        script += [*ROWS[before:cut], gate]
-    script += ROWS[cuts[-1] :]
-    topology = topology_of(lambda s: s.elastic(body, name="work", most=5, order=ordered), testing.script(script, Row))
-    job = rel.start(topology, rel.JobConfig(elasticity="off", threads=rel.Threads(queue_records=64, run_records=16)))
-    try:
-        used = {job.metrics().operator("work").channels}
-        for gate in gates:
-            assert gate.wait_reached(PATIENCE), job.status
-            width = job._control._coordinator._cluster.handles["pe0"]._element._hosted.widths["work"]  # type: ignore[attr-defined]
-            width.active = dice.randint(1, 5)  # while tuples are under way
-            used.add(job.metrics().operator("work").channels)
-            gate.open()
-        found = [tuple(t) for t in job.wait()[SINK]]
-    finally:
-        job.close()
+    source, gates = gated(ROWS, cuts, Row)
+    used = set()
+
+    def widen(job: Any) -> None:
+        width = job._control._coordinator._cluster.handles["pe0"]._element._hosted.widths["work"]
+        width.active = dice.randint(1, 5)  # while tuples are under way
+        used.add(job.metrics().operator("work").channels)
+
+    config = rel.JobConfig(elasticity="off", threads=rel.Threads(queue_records=64, run_records=16))
+    topology = topology_of(lambda s: s.elastic(body, name="work", most=5, order=ordered), source)
+    found = rows_under_changes(topology, config, gates, widen)
     expected = testing.collect(body, ROWS, Row, rel.JobConfig(elasticity="off"))
     assert len(used) >= 3
     assert Counter(found) == Counter(expected)

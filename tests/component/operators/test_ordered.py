@@ -13,11 +13,11 @@ from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
 import rayelastic as rel
-from rayelastic import testing
 from rayelastic.errors import ErrorCode, GraphError
-from rayelastic.job import start
+from rayelastic.job import Job, start
 from rayelastic.plan.routing import elastic_regions
-from rayelastic.testing.collect import SINK, topology_of
+from rayelastic.testing.collect import topology_of
+from tests.component.gated import gated, rows_under_changes
 from tests.component.rescaling import flows
 from tests.component.test_any_graph import QUIET, Row, rows
 from tests.component.test_stateless_regions import Number, Numbers
@@ -73,31 +73,18 @@ def test_replicas_that_change_keep_the_order_asked_for(
     lane = data.draw(st.sampled_from(["python", "compiled"]))
     choices = [ordered for _, ordered in steps]
     cuts = sorted(data.draw(st.lists(st.integers(0, len(given_rows)), min_size=1, max_size=3)))
-    gates = [testing.Gate() for _ in cuts]
-    script: list[Any] = []
-    for cut, gate, before in zip(cuts, gates, [0, *cuts], strict=False):
-        script += [*given_rows[before:cut], gate]
-    source = testing.script([*script, *given_rows[cuts[-1] :]], Row)
+    source, gates = gated(given_rows, cuts, Row)
     if has_no_order(choices):
         with pytest.raises(GraphError) as caught:
             topology_of(lambda s: declared(s, steps, lane), source)
         assert caught.value.code == ErrorCode.NO_ORDER
         return
-    job = start(
-        topology_of(lambda s: declared(s, steps, lane), source),
-        rel.JobConfig(elasticity="off", regions="manual", threads=2),
-    )
-    try:
-        elastic = elastic_regions(job.plan())
-        for gate in gates:
-            assert gate.wait_reached(60), job.status
-            job.rescale(data.draw(st.sampled_from(elastic)), data.draw(st.integers(1, 3)))
-            gate.open()
-        found = [tuple(t) for t in job.wait(60)[SINK]]
-    finally:
-        for gate in gates:
-            gate.open()
-        job.close()
+
+    def rescale(job: Job) -> None:
+        job.rescale(data.draw(st.sampled_from(elastic_regions(job.plan()))), data.draw(st.integers(1, 3)))
+
+    config = rel.JobConfig(elasticity="off", regions="manual", threads=2)
+    found = rows_under_changes(topology_of(lambda s: declared(s, steps, lane), source), config, gates, rescale)
     expected = [(t.k, t.n + len(steps), t.word) for t in given_rows]
     assert Counter(found) == Counter(expected)
     if False not in choices:
