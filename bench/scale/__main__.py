@@ -3,8 +3,9 @@
     python -m bench.scale [--sizes 10 100 1000] [--answer 0.001] [--silent 0.05]
 
 `chain`: operators in a row, an element each. `mesh`: two keyed regions of R replicas behind each other, on 2R + 1
-elements. Each call of a stub takes `--answer` seconds. `in a row`: the most calls of which each waits for the one before. Bytes
-are those of pickled arguments. The exponents of growth are those between two sizes. A table, and JSON in bench/results.
+elements. Each call of a stub takes `--answer` seconds. `in a row`: the most calls of which each waits for the one
+before. Bytes are those of pickled arguments. The exponents of growth are those between two sizes. A table, and JSON in
+bench/results.
 """
 
 from __future__ import annotations
