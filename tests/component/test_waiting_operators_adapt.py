@@ -7,12 +7,12 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
 import rayelastic as rel
-from rayelastic.job import start
+from rayelastic.job import Job, start
 from rayelastic.reasons import Code
 from rayelastic.runtime.values.region_adaptation import RegionAdaptation
 from tests.component.rescaling import Counted, Event, Seen, check
@@ -96,6 +96,22 @@ def asking(address: tuple[str, int]) -> Callable[[Event, Seen], Counted]:
     return ask
 
 
+def up_and_down(topology: rel.Topology, feed: PacedFeed) -> tuple[Job, list[Any]]:
+    """Run a job until it has followed a high load and a low one; return it and its rows."""
+    elasticity = rel.Elasticity(algorithm="off", region_period=PERIOD)
+    job = start(topology, rel.JobConfig(regions="elastic", elasticity=elasticity))
+    try:
+        feed.rate = 1.8 * ONE
+        reaches(job, range(2, 17))
+        feed.rate = 0.2 * ONE
+        reaches(job, range(1, 2))
+        feed.enough.set()
+        return job, job.wait(timeout=PATIENCE)["out"]
+    finally:
+        feed.enough.set()
+        job.close()
+
+
 @pytest.mark.timeout(200)
 def test_a_region_that_waits_follows_its_load_up_and_down() -> None:
     feed = PacedFeed(keys=300)
@@ -105,21 +121,10 @@ def test_a_region_that_waits_follows_its_load_up_and_down() -> None:
         keyed.map(asking(remote.address), name="ask", state=Seen, schema=Counted, lane="python").sink(
             rel.list(), name="out"
         )
-        job = start(
-            topology, rel.JobConfig(regions="elastic", elasticity=rel.Elasticity(algorithm="off", region_period=PERIOD))
-        )
-        try:
-            feed.rate = 1.8 * ONE
-            reaches(job, range(2, 17))
-            feed.rate = 0.2 * ONE
-            reaches(job, range(1, 2))
-            done = [one for one in job.adaptations() if isinstance(one, RegionAdaptation) and not one.problem]
-            ask = job.metrics().operator("ask")
-            feed.enough.set()
-            check(job.wait(timeout=PATIENCE)["out"], feed)
-        finally:
-            feed.enough.set()
-            job.close()
+        job, rows = up_and_down(topology, feed)
+    check(rows, feed)
+    done = [one for one in job.adaptations() if isinstance(one, RegionAdaptation) and not one.problem]
+    ask = job.metrics().operator("ask")
     assert any(Code.REPLICAS in codes(one.decision.reasons) for one in done), done
     assert ask.waited_seconds > 4 * ask.cpu_seconds  # it was no CPU that was short
 
@@ -138,19 +143,7 @@ def test_one_without_state_gets_replicas_too_and_keeps_the_order() -> None:
         topology = rel.Topology("asking")
         events = topology.source(rel.callable(feed, Event), name="events")
         events.map(ask, name="ask", lane="python").sink(rel.list(), name="out")
-        job = start(
-            topology, rel.JobConfig(regions="elastic", elasticity=rel.Elasticity(algorithm="off", region_period=PERIOD))
-        )
-        try:
-            feed.rate = 1.8 * ONE
-            reaches(job, range(2, 17))
-            feed.rate = 0.2 * ONE
-            reaches(job, range(1, 2))
-            feed.enough.set()
-            rows = job.wait(timeout=PATIENCE)["out"]
-        finally:
-            feed.enough.set()
-            job.close()
+        _, rows = up_and_down(topology, feed)
     assert [t.sequence for t in rows] == list(range(feed.next[0]))
 
 

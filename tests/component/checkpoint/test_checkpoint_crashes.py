@@ -211,17 +211,21 @@ LOSSES = [
 ]
 
 
+def started(gates: list[testing.Gate], folder: Path, loss: Loss) -> tuple[Job, Coordinator]:
+    made, saving = topology(gates), rel.Checkpoint(folder / "saved", every=NEVER)
+    spec = prepare(made, rel.JobConfig(pes={"rows": 0, "counts": 1}, checkpoint=saving))
+    coordinator = Coordinator(spec, MortalHost(loss))
+    job = Job("crashes", LocalControl(coordinator), made)
+    job._start()
+    return job, coordinator
+
+
 @pytest.mark.parametrize(("method", "pe", "after"), LOSSES)
 def test_an_element_is_lost_in_a_checkpoint_or_on_the_way_back(
     method: str, pe: str, after: bool, gates: list[testing.Gate], tmp_path: Path
 ) -> None:
-    loss, made = Loss(), topology(gates)
-    saving = rel.Checkpoint(tmp_path / "saved", every=NEVER)
-    coordinator = Coordinator(
-        prepare(made, rel.JobConfig(pes={"rows": 0, "counts": 1}, checkpoint=saving)), MortalHost(loss)
-    )
-    job = Job("crashes", LocalControl(coordinator), made)
-    job._start()
+    loss = Loss()
+    job, coordinator = started(gates, tmp_path, loss)
     try:
         assert gates[0].wait_reached(PATIENCE)
         take(coordinator)
@@ -247,13 +251,8 @@ def test_an_element_is_lost_in_a_checkpoint_or_on_the_way_back(
 def test_a_loss_that_is_told_while_the_job_goes_back_has_it_go_back_again(
     pe: str, gates: list[testing.Gate], tmp_path: Path
 ) -> None:
-    loss, made = Loss(), topology(gates)
-    saving = rel.Checkpoint(tmp_path / "saved", every=NEVER)
-    coordinator = Coordinator(
-        prepare(made, rel.JobConfig(pes={"rows": 0, "counts": 1}, checkpoint=saving)), MortalHost(loss)
-    )
-    job = Job("crashes", LocalControl(coordinator), made)
-    job._start()
+    loss = Loss()
+    job, coordinator = started(gates, tmp_path, loss)
     try:
         assert gates[0].wait_reached(PATIENCE)
         take(coordinator)

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rayelastic as rel
@@ -25,7 +24,8 @@ from tests.component.operators.timed_rows import (
     check_played,
     check_replicas,
     check_snapshots,
-    in_runs,
+    check_streams,
+    few_and_many,
     processing,
     rows_of,
 )
@@ -72,18 +72,9 @@ def topology_of(
 streams = st.lists(st.builds(Row, st.integers(0, 1), st.integers(0, 12), st.integers(-4, 5)), min_size=5, max_size=40)
 
 
-@settings(max_examples=100, deadline=None)
-@given(streams, st.sampled_from([0, 3, 15]), st.sampled_from([1, 3, 64]))
-def test_streams_as_played(rows: list[Row], lateness: int, run: int) -> None:
-    check_played(topology_of, rows, lateness, in_runs(run))
-
-
-@pytest.mark.nightly
-@pytest.mark.timeout(1800)
-@settings(max_examples=500, deadline=None)
-@given(streams, st.sampled_from([0, 3, 15]), st.sampled_from([1, 3, 64]))
-def test_many_streams_as_played(rows: list[Row], lateness: int, run: int) -> None:
-    check_played(topology_of, rows, lateness, in_runs(run))
+@few_and_many
+def test_streams_as_played(examples: int) -> None:
+    check_streams(topology_of, streams, examples)
 
 
 def test_in_the_order_of_the_python_lane() -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rayelastic as rel
@@ -20,7 +19,8 @@ from tests.component.operators.timed_rows import (
     check_played,
     check_replicas,
     check_snapshots,
-    in_runs,
+    check_streams,
+    few_and_many,
     processing,
     rows_of,
 )
@@ -57,18 +57,9 @@ def topology_of(source: Any, lateness: int, *, late: bool = True, program: Any =
 streams = st.lists(st.builds(Row, st.integers(0, 3), st.integers(0, 40), st.integers(-6, 9)), max_size=40)
 
 
-@settings(max_examples=100, deadline=None)
-@given(streams, st.sampled_from([0, 3, 15]), st.sampled_from([1, 3, 64]))
-def test_streams_as_played(rows: list[Row], lateness: int, run: int) -> None:
-    check_played(topology_of, rows, lateness, in_runs(run))
-
-
-@pytest.mark.nightly
-@pytest.mark.timeout(1800)
-@settings(max_examples=500, deadline=None)
-@given(streams, st.sampled_from([0, 3, 15]), st.sampled_from([1, 3, 64]))
-def test_many_streams_as_played(rows: list[Row], lateness: int, run: int) -> None:
-    check_played(topology_of, rows, lateness, in_runs(run))
+@few_and_many
+def test_streams_as_played(examples: int) -> None:
+    check_streams(topology_of, streams, examples)
 
 
 @pytest.mark.parametrize("config", CONFIGS)

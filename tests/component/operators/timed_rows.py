@@ -11,6 +11,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 import rayelastic as rel
 from rayelastic import testing
 from tests.component.operators.running import table_of
@@ -125,6 +129,22 @@ def check_played(declare: Declare, rows: list[Row], lateness: int, config: rel.J
     told, late = played(rows, lateness)
     assert by_key(result["out"]) == told
     assert [Row(*t) for t in result["late"]] == late
+
+
+few_and_many = pytest.mark.parametrize(
+    "examples", [100, pytest.param(500, marks=[pytest.mark.nightly, pytest.mark.timeout(1800)])]
+)
+
+
+def check_streams(declare: Declare, streams: st.SearchStrategy[list[Row]], examples: int) -> None:
+    """Checks random streams, with several latenesses and lengths of runs."""
+
+    @settings(max_examples=examples, deadline=None)
+    @given(streams, st.sampled_from([0, 3, 15]), st.sampled_from([1, 3, 64]))
+    def check(rows: list[Row], lateness: int, run: int) -> None:
+        check_played(declare, rows, lateness, in_runs(run))
+
+    check()
 
 
 def check_snapshots(declare: Declare, cuts: Sequence[int], snapshots: Sequence[rel.Snapshot]) -> None:
