@@ -15,7 +15,7 @@ from rayelastic.graph.operators import aggregates as rel
 from rayelastic.graph.operators.columns import drop_nulls, explode, fill_null
 from rayelastic.graph.operators.functions import deduplicate
 from rayelastic.graph.operators.gathering.expressions import of_text
-from rayelastic.graph.operators.gathering.ranked import ranked
+from rayelastic.graph.operators.gathering.ranked import native_top, ranked
 from rayelastic.graph.records.shown import shown
 from rayelastic.graph.spec.declaration import declaring
 from rayelastic.graph.spec.location import caller_location
@@ -265,6 +265,8 @@ class TableMethods(StreamBase[StreamT]):
     def top(self, n: int, by: str, *, least: bool = False, name: str = "") -> StreamT:
         """Emit the n tuples with the largest values of a field once the input has ended; after key_by n of each key.
 
+        It is native, and keeps n tuples of each key; a field of enums or lists is compared in Python.
+
         Args:
             n: how many, 1 or more.
             by: the field; tuples in which it is None or NaN are left out.
@@ -283,9 +285,19 @@ class TableMethods(StreamBase[StreamT]):
     def _ranked(self: Any, name: str, verb: str, by: tuple[str, ...], *, descending: bool, most: Any) -> StreamT:
         with declaring(name or verb, caller_location()):
             own = ranked(self._upstream, by, descending=descending, most=most)
+        if most is not None:
+            native: StreamT | None = declared_as(
+                self.topology, name, verb, lambda it: self._native_top(it, most, by[0], not descending)
+            )
+            if native is not None:
+                return native
         whole = self._at(self.topology, self.inputs, self.schema)
         done: StreamT = declared_as(self.topology, name, verb, lambda it: whole.apply(own, name=it))
         return done
+
+    def _native_top(self: Any, name: str, n: int, by: str, least: bool) -> StreamT | None:
+        specs = native_top(self._upstream, name, n, by, least=least)
+        return self._declare(*specs) if specs else None
 
     def query(self: Any, condition: str, *, name: str = "") -> StreamT:
         """Keep the tuples for which a condition on fields holds, as pandas writes it: ``filter``.

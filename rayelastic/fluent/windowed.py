@@ -79,12 +79,13 @@ class WindowedStream(TotalMethods, Generic[StreamT]):
 
         Returns:
             A stream with one tuple for each window: the key fields, then the aggregates. Windows by time have `start`
-            and `end` in between, of the type of the event time. The end is exclusive. A session ends its gap after its
+            and `end` in between, of the type of the event time; `window_start` and `window_end` if a key or an
+            aggregate has one of these names. The end is exclusive. A session ends its gap after its
             last tuple. Windows that are emitted together are in the order of their ends, then of their keys' hashes,
             however the job runs. Its `.late()` has the late tuples.
 
         Raises:
-            GraphError: No aggregate, or one with the name of a key field, `start` or `end`.
+            GraphError: No aggregate, or one with the name of a key field.
             SchemaError: An unknown field, or one that can't be aggregated so.
 
         >>> import rayelastic as rel

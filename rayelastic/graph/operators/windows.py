@@ -36,7 +36,19 @@ from rayelastic.graph.spec.requests import CompiledAggregate, FunctionKind, Func
 from rayelastic.graph.spec.upstream import Upstream
 from rayelastic.graph.spec.user_objects import check_object
 
-__all__ = ["BOUNDS", "CORRECTED", "Framing", "Window", "WindowKind", "Windowing", "session", "window", "windowed"]
+__all__ = [
+    "CORRECTED",
+    "WHOLE",
+    "Framing",
+    "Window",
+    "WindowKind",
+    "Windowing",
+    "bounds_beside",
+    "compiled_assigner",
+    "session",
+    "window",
+    "windowed",
+]
 
 BOUNDS = ("start", "end")  # fields that windows by time emit, after the keys
 CORRECTED = "corrected"  # and a field of those that may emit corrections
@@ -103,15 +115,17 @@ class Window:
         """Whether it is aggregated natively."""
         return self.kind is not WindowKind.BATCH and self.gap is None and not self.by_clock
 
-    @property
-    def output_time(self) -> TimeInfo | None:
-        """The event time of emitted windows: their last tick, so that they aren't late for downstream windows.
+    def output_time(self, end: str) -> TimeInfo | None:
+        """Return the event time of emitted windows: their last tick, so that they aren't late for downstream windows.
 
         It is None for windows with corrections, which are emitted behind the watermark.
+
+        Args:
+            end: The field of their end.
         """
         if self.time is None or self.lateness:
             return None
-        return TimeInfo("end", self.time.unit, 0 if self.kind is WindowKind.SESSION else -1)
+        return TimeInfo(end, self.time.unit, 0 if self.kind is WindowKind.SESSION else -1)
 
     @property
     def _what(self) -> str:
@@ -123,11 +137,16 @@ class Window:
             return "sessions whose gaps are in their tuples"
         if self.kind is WindowKind.SESSION:
             return f"sessions with gaps of at most {self._span(self.size)}"
+        if self.kind is WindowKind.COUNT and self.size == LONGEST_COUNT:
+            return "the whole input"
         every = "" if self.slide == self.size else f", one every {self._span(self.slide)}"
         return f"windows of {self._span(self.size)}{every}"
 
     def _span(self, size: int) -> str:
         return counted(size, "tuple") if self.kind is WindowKind.COUNT else f"{size} {(self.time or CLOCK).unit}"
+
+
+WHOLE = Window(WindowKind.COUNT, LONGEST_COUNT, LONGEST_COUNT, rest=True)  # all tuples until the input ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +160,7 @@ class Windowing(OperatorBody):
         assigner: Of assigned windows of aggregates. It emits start and end of each window of a tuple.
         function: A user's function in Python instead.
         punctual: Whether a tuple behind the watermark is late though its window is open, as for functions.
+        end: The field of its output that has the end of a window.
     """
 
     window: Window
@@ -149,6 +169,7 @@ class Windowing(OperatorBody):
     assigner: CompiledFunction | None = None
     function: WindowFunction | None = None
     punctual: bool = False
+    end: str = BOUNDS[1]
     operator_kind = "window"
 
     @property
@@ -177,7 +198,7 @@ class Windowing(OperatorBody):
     @property
     def output_time(self) -> TimeInfo | None:
         """The event time of its output."""
-        return self.window.output_time if self.function is None or self.function.bounded else None
+        return self.window.output_time(self.end) if self.function is None or self.function.bounded else None
 
     @property
     def uses_clock(self) -> bool:
@@ -312,14 +333,22 @@ def windowed(up: Upstream, window: Window, name: str, aggregates: Mapping[str, A
             raise GraphError(f"{window} don't support .aggregate", hint=hint, code=ErrorCode.UNSUPPORTED_WINDOW)
         wanted = {output: _by_time(aggregate, window) for output, aggregate in expanded(aggregates).items()}
         late = (OutputPort(LATE, up.schema, optional=True),) if window.time is not None else ()
+        assigner = compiled_assigner(up, window, name, location)
+        _, end = bounds_beside((*up.keys, *wanted))
         return up.operator(
             name,
-            Windowing(window, tuple(wanted.items()), assigner=compiled_assigner(up, window, name, location)),
+            Windowing(window, tuple(wanted.items()), assigner=assigner, end=end),
             location,
             (OutputPort(OUT, _schema(up, window, name, wanted)), *late),
             keys=up.keys,
             ttl=window.ttl,
         )
+
+
+def bounds_beside(names: Collection[str]) -> tuple[str, str]:
+    """Return the names of a window's bounds beside other fields: `window_start` where one is `start` or `end`."""
+    first, last = BOUNDS
+    return (f"window_{first}", f"window_{last}") if {*BOUNDS} & {*names} else (first, last)
 
 
 def compiled_assigner(up: Upstream, window: Window, name: str, location: str) -> CompiledFunction | None:
@@ -380,7 +409,8 @@ def _schema(up: Upstream, window: Window, name: str, wanted: dict[str, Aggregate
     gives = aggregated_schema(name, up.schema, keys, wanted)
     if time is None:
         return gives
-    bounds = [(bound, up.schema.field(time.field).format, False) for bound in BOUNDS]
+    form = up.schema.field(time.field).format
+    bounds = [(bound, form, False) for bound in bounds_beside((*keys, *wanted))]
     if window.lateness:
         bounds.append((CORRECTED, "b", False))
     for bound, _, _ in bounds:

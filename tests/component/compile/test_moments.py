@@ -198,6 +198,15 @@ def test_text_of_times_is_read_and_written_as_python_does_or_refused(
     assert not may_refuse or runner([plain]).failed is None
 
 
+def test_a_time_that_may_be_none_is_written_and_python_raises_for_none(compiled: Any) -> None:
+    class Seen(NamedTuple):
+        at: dt.datetime | None
+
+    runner = compiled(lambda t: t.at.strftime("%Y-%m"), Seen)
+    assert [tuple(row) for row in runner([(dt.datetime(2020, 2, 29),)]).items] == [("2020-02",)]
+    assert runner([(None,)]).failed is not None
+
+
 @pytest.mark.parametrize(
     ("function", "reason"),
     [

@@ -291,7 +291,7 @@ def test_what_is_wrong_is_told_when_it_is_declared() -> None:
         "a batch is emitted once": lambda: keyed.window(count=3, within=1).fold(join, "", name="x", every=1),
         "top of 0 tuples": lambda: framed.top(0, "n", name="x"),
         "has no such field": lambda: framed.top(1, "price", name="x"),
-        "already has a field 'end'": lambda: framed.fold(join, 0, name="x", schema={"end": int}),  # type: ignore[arg-type]
+        "already has a field 'final'": lambda: framed.fold(join, 0, name="x", every=1, schema={"final": int}),  # type: ignore[arg-type]
         "Use .fold, .reduce, .top or .process": lambda: keyed.session(gap=lambda t: t.n).aggregate(
             name="x", n=rel.count()
         ),

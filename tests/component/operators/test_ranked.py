@@ -49,6 +49,14 @@ def test_after_key_by_each_key_has_its_own() -> None:
     assert collected(lambda s: s.key_by("key").top(2, by="n")) == [repr(row) for row in best]
 
 
+def test_top_is_native_and_a_field_may_have_the_name_of_the_rank() -> None:
+    topology = rel.Topology("ranked")
+    rows = topology.source(rel.rows([("a", 1, 5), ("a", 2, 7)], {"key": str, "place": int, "n": int}))
+    rows.key_by("key").top(1, by="n").sink(rel.list(), name="out")
+    assert "top 1 by n of the whole input" in topology.explain()
+    assert [tuple(row) for row in rel.run(topology)["out"]] == [("a", 2, 7)]
+
+
 def test_a_restored_job_has_what_was_kept(tmp_path: Path) -> None:
     def declare(source: Any) -> Any:
         topology = rel.Topology("ranked")

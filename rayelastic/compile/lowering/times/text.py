@@ -22,6 +22,7 @@ from numba.extending import register_jitable
 
 from rayelastic.compile.lowering.base.declare import constants, overloads, overloads_method, primitive
 from rayelastic.compile.lowering.base.moment_types import PointType
+from rayelastic.compile.lowering.base.optional import present
 from rayelastic.compile.lowering.base.refusal import refuse_if
 from rayelastic.compile.lowering.base.views import TEXT, TextLiteral, byte_at, cut, new_view, put_byte, size_of
 from rayelastic.compile.lowering.regular.matches import MatchType, Pattern, PatternType, constant, match_spans, searched
@@ -303,11 +304,12 @@ def _strftime(value: Any, form: Any) -> Any:
 
 @overloads(written)
 def _written(value: Any, form: Any) -> Any:
-    if not isinstance(value, PointType):
+    if not isinstance(value.type if isinstance(value, types.Optional) else value, PointType):
         raise TypingError(packed(what="strftime of this"))
 
     def write(value: Any, form: Any) -> Any:
-        number = microseconds(value)
+        refuse_if(value is None)
+        number = microseconds(present(value))
         refuse_if(civil(day_number(number))[0] < 1000)  # the C library decides what %Y writes
         size, at = 0, 0
         while at < size_of(form):

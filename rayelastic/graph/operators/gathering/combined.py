@@ -14,7 +14,15 @@ from rayelastic.errors import ErrorCode, GraphError, LaneError
 from rayelastic.graph.operators.aggregates import Emit, check_updates
 from rayelastic.graph.operators.aggregation import Aggregation
 from rayelastic.graph.operators.functions import function_operator
-from rayelastic.graph.operators.gathering.declared import When, checked, declared, shown_of, why_python, window_schema
+from rayelastic.graph.operators.gathering.declared import (
+    When,
+    checked,
+    declared,
+    end_of,
+    shown_of,
+    why_python,
+    window_schema,
+)
 from rayelastic.graph.operators.processes import KeyedProcess, instance_of
 from rayelastic.graph.operators.window_function import Accumulator, Early, Shown
 from rayelastic.graph.operators.windows import Window, Windowing, WindowKind, compiled_assigner
@@ -79,7 +87,7 @@ def window_combine(
                 gives = window_schema(up, window, name, shown_of(window, Early()), columns)
             late = (OutputPort(LATE, up.schema, optional=True),) if window.time is not None else ()
             outputs = (OutputPort(OUT, gives), *late)
-            body = Windowing(window, (), code, compiled_assigner(up, window, name, location))
+            body = Windowing(window, (), code, compiled_assigner(up, window, name, location), end=end_of(up, gives))
             return up.operator(name, body, location, outputs, keys=up.keys, ttl=window.ttl)
         if window.kind is WindowKind.COUNT or not up.keys:
             raise LaneError(

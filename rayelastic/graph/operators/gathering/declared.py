@@ -15,13 +15,14 @@ from rayelastic.graph.operators.gathering.accumulators import Collected, Each, F
 from rayelastic.graph.operators.gathering.folds import check_together
 from rayelastic.graph.operators.window_function import Accumulator, Early, Shown, WindowFunction
 from rayelastic.graph.operators.windows import (
-    BOUNDS,
     CORRECTED,
     Window,
     Windowing,
     WindowKind,
+    bounds_beside,
     compiled_assigner,
 )
+from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.schema import Schema, laid_out
 from rayelastic.graph.records.shown import conflict, invalid, shown
 from rayelastic.graph.records.time_info import Seconds
@@ -35,9 +36,12 @@ from rayelastic.graph.spec.upstream import Upstream
 from rayelastic.graph.spec.user_objects import check_object
 
 __all__ = [
+    "MOST",
     "When",
     "checked",
     "declared",
+    "end_of",
+    "is_ranked",
     "shown_of",
     "why_python",
     "window_collect",
@@ -49,7 +53,7 @@ __all__ = [
 ]
 
 FINAL, PLACE = "final", "place"  # fields of emitted results
-_MOST = 1_000_000  # tuples that `top` keeps of a window
+MOST = 1_000_000  # tuples that `top` keeps of a window
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +119,14 @@ def window_collect(up: Upstream, window: Window, name: str, when: When) -> Opera
         return declared(up, window, name, Each(_others(up), shown_too), early, gives)
 
 
-def window_top(up: Upstream, window: Window, name: str, k: object, by: str, least: bool, when: When) -> OperatorSpec:
-    """See ``WindowedStream.top``."""
+def window_top(
+    up: Upstream, window: Window, name: str, k: object, by: str, least: bool, when: When, place: str = PLACE
+) -> OperatorSpec:
+    """See ``WindowedStream.top``; `place` is the field of the rank."""
     with NewOperator(name, up.operators) as location:
-        if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= _MOST:
+        if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MOST:
             raise GraphError(
-                f"top of {shown(k)} tuples", hint=f"Pass a number from 1 to {_MOST:,}", code=ErrorCode.OUT_OF_RANGE
+                f"top of {shown(k)} tuples", hint=f"Pass a number from 1 to {MOST:,}", code=ErrorCode.OUT_OF_RANGE
             )
         if by not in up.schema.names:
             raise GraphError(
@@ -128,9 +134,9 @@ def window_top(up: Upstream, window: Window, name: str, k: object, by: str, leas
                 hint=up.schema.suggestion(str(by)),
                 code=ErrorCode.UNKNOWN_FIELD,
             )
-        columns, ordered = [(PLACE, "l", False), *_kept(up)], up.schema.field(by).type
+        columns, ordered = [(place, "l", False), *_kept(up)], up.schema.field(by).type
         why = why_python(window, when)
-        if not why and not (ordered.is_ordered or ordered.is_text):
+        if not why and not is_ranked(ordered):
             why = f"Python compares field '{by}', which is {ordered.value}"
         if why:
             early = checked(up, window, when)
@@ -142,9 +148,14 @@ def window_top(up: Upstream, window: Window, name: str, k: object, by: str, leas
         time = None if window.time is None else window.time.field
         best = AggregateSpec(AggregateFunction.TOP, by, time, float(least), k)
         assigner = compiled_assigner(up, window, name, location)
-        body = Windowing(window, (("", best),), assigner=assigner, punctual=True)
+        body = Windowing(window, (("", best),), assigner=assigner, punctual=True, end=end_of(up, gives))
         outputs = (OutputPort(OUT, gives), *_late(up, window))
         return up.operator(name, body, location, outputs, keys=up.keys, ttl=window.ttl)
+
+
+def is_ranked(kind: DataType) -> bool:
+    """Return whether the best values of a type are kept natively."""
+    return kind.is_ordered or kind.is_text
 
 
 def why_python(window: Window, when: When) -> str:
@@ -221,13 +232,17 @@ def declared(
         bounded: Whether results have the bounds of the window.
         rejected: Why it isn't compiled, if that was tried.
     """
-    moment = laid_out(
-        "Moment", _moment(up, window, [bound if bound not in up.keys else f"window_{bound}" for bound in BOUNDS])
-    )
+    moment = laid_out("Moment", _moment(up, window, bounds_beside(up.keys)))
     why, refusal = ("", None) if rejected is None else (rejected.problem, rejected.details or None)
     function = WindowFunction(accumulator, early, up.schema, moment, bounded, why, refusal)
     outputs = (OutputPort(OUT, results), *_late(up, window))
-    return up.operator(name, Windowing(window, (), function=function), caller_location(), outputs, keys=up.keys)
+    body = Windowing(window, (), function=function, end=end_of(up, results) if bounded else "")
+    return up.operator(name, body, caller_location(), outputs, keys=up.keys)
+
+
+def end_of(up: Upstream, results: Schema) -> str:
+    """Return the field of results that has the end of their window, if they have the bounds."""
+    return next(iter(results.names[len(up.keys) + 1 :]), "")
 
 
 def _late(up: Upstream, window: Window) -> tuple[OutputPort, ...]:
@@ -254,7 +269,8 @@ def window_schema(
     up: Upstream, window: Window, name: str, shown_too: Shown, columns: list[tuple[str, str, bool]]
 ) -> Schema:
     """Lay out results: the keys, the bounds of the window, the fields about it, then the columns."""
-    before = _moment(up, window, () if window.kind is WindowKind.COUNT else BOUNDS)
+    bounds = bounds_beside((*up.keys, *(field for field, _, _ in columns)))
+    before = _moment(up, window, () if window.kind is WindowKind.COUNT else bounds)
     before += [(flag, "b", False) for flag in shown_too.flags]
     taken = {field for field, _, _ in before}
     twice = next((field for field, _, _ in columns if field in taken), None)

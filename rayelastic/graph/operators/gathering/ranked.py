@@ -1,4 +1,7 @@
-"""`sort` and `top` of a whole stream, or of each key: kept in memory, and emitted when the input has ended."""
+"""`sort` and `top` of a whole stream, or of each key: kept in memory, and emitted when the input has ended.
+
+`top` is one window of the whole input, natively, and a selection of the fields without the rank.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,16 @@ from collections.abc import Iterator
 from typing import Any
 
 from rayelastic.errors import ErrorCode, GraphError
+from rayelastic.graph.operators.aggregates import Emit
+from rayelastic.graph.operators.columns import select
+from rayelastic.graph.operators.gathering.declared import MOST, PLACE, When, is_ranked, window_top
+from rayelastic.graph.operators.windows import WHOLE
 from rayelastic.graph.records.shown import shown
 from rayelastic.graph.spec.operator_class import operator
+from rayelastic.graph.spec.operator_spec import OperatorSpec
 from rayelastic.graph.spec.upstream import Upstream
 
-__all__ = ["Ranked", "ranked"]
+__all__ = ["Ranked", "native_top", "ranked"]
 
 
 @operator(outputs="in")
@@ -51,6 +59,17 @@ class Ranked:
 
 def _is_missing(value: Any) -> bool:
     return value is None or value != value  # NaN
+
+
+def native_top(up: Upstream, name: str, n: int, by: str, *, least: bool) -> tuple[OperatorSpec, ...]:
+    """Return the operators of a `top` that runs natively; none if it can't."""
+    if n > MOST or not is_ranked(up.schema.field(by).type):
+        return ()
+    place = PLACE
+    while place in up.schema.names:
+        place += "_"
+    best = window_top(up, WHOLE, f"{name}.best", n, by, least, When(Emit.FINAL, None, None), place)
+    return best, select(up.behind(best), name, tuple(up.schema.names))
 
 
 def ranked(up: Upstream, by: tuple[Any, ...], *, descending: bool, most: object) -> Ranked:
