@@ -17,6 +17,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from bench.nexmark.page import nexmark_page
+
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "bench" / "results"
 PAGES = ROOT / "docs" / "benchmarks"
@@ -57,6 +59,9 @@ def main() -> int:
         pages["random_graphs"] = [*elastic_page(elastic)]
     if peers or not (PAGES / "peers.md").exists():
         pages["peers"] = [*peers_page(peers)]
+    nexmark = table(RESULTS / "nexmark.csv") if (RESULTS / "nexmark.csv").exists() else []
+    if nexmark or not (PAGES / "nexmark.md").exists():
+        pages["nexmark"] = [*head("Nexmark beside Flink, DuckDB and Polars"), *nexmark_page(nexmark)]
     if micro or not (PAGES / "engine.md").exists():
         pages["engine"] = [*engine_page(micro[-1] if micro else None)]
     for page, lines in pages.items():
@@ -116,7 +121,8 @@ def head(title: str = "Benchmarks") -> Iterator[str]:
         return
     yield "`./dev bench page` writes these pages from what other commands leave in `bench/results`:"
     yield "`./dev bench figures --all`, `./dev bench figures measured settled_job`, `./dev bench peers --work NAME`,"
-    yield "`./dev bench elastic --seed S`, `./dev bench micro`, `./dev bench rescale`. Run them first for your machine."
+    yield "`./dev bench nexmark`, `./dev bench elastic --seed S`, `./dev bench micro`, `./dev bench rescale`."
+    yield "Run them first for your machine."
     yield ""
     yield "A figure is *measured* on the machine named, or *simulated* on a model of the papers' machines. It is"
     yield "*fitted* where a constant of the model was chosen to reproduce this claim, so it proves little."
@@ -127,11 +133,12 @@ def head(title: str = "Benchmarks") -> Iterator[str]:
 def contents() -> Iterator[str]:
     yield "## Other measurements"
     yield ""
+    yield "- [Nexmark](nexmark.md): the field's queries, beside Flink, DuckDB and Polars."
     yield "- [Peers](peers.md): the same work in other systems."
     yield "- [Elasticity on random graphs](random_graphs.md): default settings beside the best of a static search."
     yield "- [Parts of the engine, beside physical limits](engine.md): costs of single steps."
     yield ""
-    others = ("peers", "random_graphs", "engine")
+    others = ("nexmark", "peers", "random_graphs", "engine")
     yield from ("```{toctree}", ":hidden:", "", *(page for page, _ in PAPERS.values()), *others, "```")
 
 

@@ -18,6 +18,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tools.maven import copy_jars
+
 VERSION = "4.4.0"
 COORDINATES = (
     ("org.apache.kafka", "kafka_2.13", VERSION),
@@ -44,23 +46,7 @@ def fetch() -> int:
     if not shutil.which("mvn"):
         print("Kafka isn't fetched: mvn isn't here")
         return 0
-    wanted = "".join(
-        f"<dependency><groupId>{group}</groupId><artifactId>{name}</artifactId><version>{version}</version></dependency>"
-        for group, name, version in COORDINATES
-    )
-    JARS.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=JARS.parent) as folder:
-        Path(folder, "pom.xml").write_text(
-            "<project><modelVersion>4.0.0</modelVersion><groupId>rayelastic</groupId><artifactId>programs</artifactId>"
-            f"<version>1</version><dependencies>{wanted}</dependencies></project>",
-            encoding="utf-8",
-        )
-        copy = ["dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={folder}/jars"]
-        status = subprocess.run(["mvn", "-B", "-q", *copy], cwd=folder, check=False).returncode
-        if status == 0:
-            shutil.rmtree(JARS, ignore_errors=True)
-            Path(folder, "jars").rename(JARS)
-        return status
+    return copy_jars(JARS, COORDINATES)
 
 
 class Broker:
