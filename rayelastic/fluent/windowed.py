@@ -229,9 +229,9 @@ class WindowedStream(TotalMethods, Generic[StreamT]):
     ) -> StreamT:
         """Emit the accumulated value of each window of a key: `accumulated = fn(accumulated, t)`.
 
-        Tuples are taken in the order of their times. It is compiled for windows by time and sessions, without
-        lateness= and early results, if fn compiles and `start` is a plain value or a NamedTuple; otherwise it runs in
-        Python, where errors are those of ``process``.
+        Tuples are taken in the order of their times. It is compiled for windows by time and sessions if fn compiles,
+        without lateness= and early results; `start` must be a plain value or a NamedTuple. Otherwise it runs in Python.
+        Errors are then those of ``process``.
 
         Args:
             fn: A function of the accumulated value and the next tuple.
