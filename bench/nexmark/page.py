@@ -41,7 +41,9 @@ def nexmark_page(rows: Rows) -> Iterator[str]:
     yield ""
     commits, dates = (sorted({str(row[what]) for row in rows}) for what in ("commit", "date"))
     when = " to ".join(dict.fromkeys([dates[0], dates[-1]]))
+    rounds = 1 + max(int(row["round"]) for row in rows)
     yield f"{int(rows[0]['events']):,} events; {rows[0]['machine']}; made {when}, commit {', '.join(commits)}."
+    yield f"Rounds: {rounds}. Where one core at most was used and far less than it, other work shared the CPUs."
     yield ""
     yield from nexmark_table(rows)
     yield ""

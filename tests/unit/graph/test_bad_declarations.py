@@ -177,7 +177,7 @@ BAD: dict[str, tuple[Declare, type[DeclarationError], str | None, str]] = {
     "rest of time": (lambda t, s: s.event_time("volume", name="e").window(seconds=1, rest=True), GraphError, "e", "conflicting-arguments"),
     "window of no aggregate": (lambda t, s: s.window(count=2).aggregate(name="w"), GraphError, "w", "missing-argument"),
     "window named as key": (lambda t, s: s.key_by("symbol").window(count=2).aggregate(name="w", symbol=aggregates.count()), GraphError, "w", "duplicate-field"),
-    "window with two starts": (lambda t, s: s.event_time("volume", name="e").window(seconds=1).aggregate(name="w", start=aggregates.count()), GraphError, "w", "duplicate-field start"),
+    "window with two starts": (lambda t, s: s.event_time("volume", name="e").window(seconds=1).aggregate(name="w", start=aggregates.count(), window_start=aggregates.count()), GraphError, "w", "duplicate-field window_start"),
     "window name taken": (lambda t, s: s.window(count=2).aggregate(name="trades", n=aggregates.count()), GraphError, "trades", "duplicate-name"),
     "late of a count": (lambda t, s: s.window(count=2).aggregate(name="w", n=aggregates.count()).late(), GraphError, "w", "unsupported-window"),
     "late tuples of a count": (lambda t, s: s.window(count=2, lateness=1), GraphError, "trades", "conflicting-arguments"),
