@@ -35,8 +35,13 @@ SQL = {
         FROM (SELECT seller, b.date_time, price, {{0}} AS place {WON} QUALIFY place = 1)""".format(
         "row_number() OVER (PARTITION BY b.auction ORDER BY price DESC, b.date_time)"
     ),
-    "q7": f"SELECT {TEN} AS start, start + INTERVAL 10 SECOND AS end, auction, bidder, price FROM bids "
-    "QUALIFY row_number() OVER (PARTITION BY start ORDER BY price DESC, date_time) = 1",
+    # A join with the highest price is several times as fast as row_number() over all bids.
+    "q7": f"""
+        WITH placed AS (SELECT {TEN} AS start, * FROM bids),
+            highest AS (SELECT start, max(price) AS price FROM placed GROUP BY start)
+        SELECT start, start + INTERVAL 10 SECOND AS end, auction, bidder, price
+        FROM placed JOIN highest USING (start, price)
+        QUALIFY row_number() OVER (PARTITION BY start ORDER BY date_time) = 1""",
     "q8": f"SELECT DISTINCT p.id, p.name, p.start FROM (SELECT id, name, {TEN} AS start FROM people) p "
     f"JOIN (SELECT DISTINCT seller, {TEN} AS start FROM auctions) a ON p.id = a.seller AND p.start = a.start",
     "q9": "SELECT b.auction, item_name, seller, category, bidder, price, b.date_time, b.extra "
