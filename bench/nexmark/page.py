@@ -21,9 +21,10 @@ compared with DuckDB's, row by row; a test does the same. Flink's results aren't
 Rates are M rows that the query reads, per second of CPU time of the whole process: per core. In brackets: cores used.
 Systems take turns; of several rounds the median is shown.
 
-- All but Flink read the events once, and have warmed up on a few. None takes checkpoints. Flink runs with one slot, object
-  reuse, mini-batches and state on the heap, for 10 s after 8 s of warm-up. Its sources repeat the events without end, with ids and times that go on, and watermarks within 10 s of each
-  other. Its windows take `ROW_NUMBER`, which is faster than the public form.
+- All but Flink read the events once, and have warmed up on a few. None takes checkpoints.
+- Flink runs with one slot, object reuse, mini-batches and state on the heap, for 10 s after 8 s of warm-up. Its sources
+  repeat the events without end, with ids and times that go on, and watermarks within 10 s of each other. Its windows
+  take `ROW_NUMBER`, which is faster than the public form.
 - A query that copies nothing, such as q0 in Polars, has no row.
 - q3, q13 and q20 join as in SQL, where the bounded right side is read first. Flink keeps both sides of q3.
 - q4, q6 and q9 join each bid with its auction as of the bid's time. q6 keeps ten prices of a seller in Python.
