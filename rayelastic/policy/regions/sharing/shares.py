@@ -20,7 +20,7 @@ from rayelastic.policy.regions.sizing import Sizing
 
 __all__ = ["ANY", "MOST_SHARINGS", "Sharing", "even_use", "shared_out", "sharing_of"]
 
-UNEVEN = 1.1  # of the mean: how busy the busiest replica is, from which on a change pays
+UNEVEN = 1.15  # of the mean: how busy the busiest replica is, from which on a change pays
 MOST_SHARINGS = 2  # with one number of replicas: the first finds what each can take; of a region twice as many
 FURTHEST = 3.0  # times, in one change: costs are measured at what each replica has now
 
