@@ -37,6 +37,7 @@ class Code(Enum):
     NOT_IN_FORCE = "waiting until the last change is in force"
     PINNED = "the configuration is fixed"
     CPU_BUDGET = "this PE now has {cpus:CPU} of its node"
+    STAGE_BUDGET = "this stage now has {cpus:CPU} of its process"
     NO_CPU_BUDGET = "this PE now shares its node with no other PE of the job"
     OTHER_PROCESSES = "other processes use {cpus} of {of:CPU}, {before} before"
     NO_TUPLES = "no tuples arrive"

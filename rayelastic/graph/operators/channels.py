@@ -34,6 +34,7 @@ __all__ = [
     "InTurn",
     "Section",
     "channel_heads",
+    "channel_operators",
     "elastic",
     "elastic_split",
     "ordered_channels",
@@ -152,6 +153,16 @@ def channel_heads(operators: Mapping[str, OperatorSpec]) -> dict[str, tuple[tupl
         if len(dealt) == 1:  # an operator that merges channels is in none of them
             heads[operator_of(dealt[0])][dealt[0]].append(spec.name)
     return {name: tuple(map(tuple, takers.values())) for name, takers in heads.items()}
+
+
+def channel_operators(operators: Mapping[str, OperatorSpec], heads: Iterable[Iterable[str]]) -> list[str]:
+    """Return all operators in the channels that begin with these; one that merges channels is in none of them."""
+    inside = {name for channel in heads for name in channel}
+    while True:
+        more = {s.name for s in operators.values() if len(s.upstream) == 1 and s.upstream[0] in inside} - inside
+        if not more:
+            return [name for name in operators if name in inside]
+        inside |= more
 
 
 def ordered_channels(operators: Mapping[str, OperatorSpec], order: Iterable[str]) -> frozenset[str]:

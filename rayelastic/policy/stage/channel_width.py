@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from rayelastic.plan.settings.threads import ThreadingModel
 from rayelastic.policy.element.decision import Decision
 from rayelastic.policy.element.observation import Observation
+from rayelastic.policy.stage.shared_cpus import too_wide
 from rayelastic.reasons import Code, Reason
 
 __all__ = ["ChannelWidthElasticity", "ChannelWidthThresholds"]
@@ -66,6 +67,9 @@ class ChannelWidthElasticity:
 
     def step(self, observation: Observation) -> Decision:
         """Return the next number of active channels."""
+        if (narrower := too_wide(observation)) is not None:
+            self.reset()  # rates were those of other shares
+            return narrower
         width, throughput = observation.thread_count, observation.throughput
         congestion = _mean_fill(observation)
         congested = congestion > self._thresholds.congestion_tolerance

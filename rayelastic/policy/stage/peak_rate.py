@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from rayelastic.policy.element.decision import Decision
 from rayelastic.policy.element.observation import Observation
+from rayelastic.policy.stage.shared_cpus import too_wide
 from rayelastic.reasons import Code, Reason
 
 __all__ = ["PeakRateElasticity", "PeakRateThresholds"]
@@ -54,6 +55,9 @@ class PeakRateElasticity:
 
     def step(self, observation: Observation) -> Decision:
         """Return the next thread level."""
+        if (narrower := too_wide(observation)) is not None:
+            self.reset()  # rates were those of other shares
+            return narrower
         minimum = min(observation.minimum_threads, observation.maximum_threads)
         n = max(0, observation.thread_count - minimum)
         rate = observation.throughput

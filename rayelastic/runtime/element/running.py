@@ -102,7 +102,7 @@ class Running:
         self.scheduler.stop_at_epochs(operators_with_state(natives, hosted.sinks, self.ids))
         shared = shared_operators(spec.operators, natives, spec.routing.routed)
         self._adaptation = adaptation_loop(spec, self.scheduler, self.ids, frozenset(pinned), shared)
-        self._channels = channel_loop(spec, self.scheduler.sample, self.ids, hosted.widths)
+        self._channels = channel_loop(spec, self.scheduler.sample, self.ids, hosted.widths, self._cpus)
         hosted.wakes(self.scheduler.poke, self.ids)
         for name, source in hosted.sources.items():
             source.watch(functools.partial(self.given, name))
@@ -142,6 +142,9 @@ class Running:
     def budget(self) -> CpuBudget | None:
         """The CPUs of its host that it may use; None: unlimited."""
         return self._adaptation.budget if self._adaptation is not None else None
+
+    def _cpus(self) -> int:
+        return self.budget.cpus if self.budget is not None else available_cpus()
 
     def share_host(self, budget: CpuBudget | None) -> HostUse:
         """Limit it to its share of the host from now on. See ElementApi."""

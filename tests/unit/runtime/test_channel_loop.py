@@ -35,7 +35,7 @@ def stage(controller: Any, active: int = 1, most: int = 3) -> Stage:
 
 
 def looped(one: Stage) -> ChannelLoop:
-    return ChannelLoop(sample, [one], 1.0, pe="pe0", job="test")
+    return ChannelLoop(sample, [one], 1.0, cpus=lambda: 4, pe="pe0", job="test")
 
 
 class Script:
