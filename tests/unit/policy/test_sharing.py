@@ -16,8 +16,10 @@ from rayelastic.plan.hash_ring import PARTITIONS, HashRing
 from rayelastic.plan.plan_change import plan_change
 from rayelastic.policy.regions.actions import ShareRegion, action_from_dict
 from rayelastic.policy.regions.actuation import Actuation
+from rayelastic.policy.regions.model import RegionModel
 from rayelastic.policy.regions.organic_adaptation import OrganicAdaptation
-from rayelastic.policy.regions.sharing.shares import even_use
+from rayelastic.policy.regions.sharing.shares import even_use, shared_out
+from rayelastic.policy.regions.sizing import Sizing
 from rayelastic.policy.regions.thresholds import OrganicThresholds
 from rayelastic.reasons import Code
 from tests.raising import raises
@@ -121,3 +123,31 @@ def test_partitions_stay_where_their_move_costs_more_than_it_earns() -> None:
     assert not any(isinstance(action, ShareRegion) for decision in told for action in decision.actions)
     refused = next(d.reasons for d in told if Code.UNEVEN in codes(d.reasons) and Code.NOT_WORTH_IT in codes(d.reasons))
     assert values(refused, Code.GAIN)["cost"] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("hot", "key", "gain"),
+    [(0.0, "", 2.45), (0.55, "'home'", 0.25), (0.8, "'home'", None), (0.8, "", 2.45)],
+    ids=["even keys", "a hot key", "nothing but a hot key", "a guess"],
+)
+def test_what_sharing_promises_is_bounded_by_the_hottest_key(hot: float, key: str, gain: float | None) -> None:
+    """The replica of a key with 55 % of the work keeps that: five replicas can't promise 254 %."""
+    plan, use = plan_of(5), (0.99, 0.11, 0.11, 0.11, 0.115)
+    region = plan.region("r1").region
+    sizing = Sizing(
+        plan=plan,
+        models={"r1": RegionModel(region, (MICRO,), overhead=0.0, hot=hot, key=key)},
+        offered=4e6,
+        carried=1e6,
+        possible=4e6,
+        need={"r1": 9e6},
+        missing=0.0,
+        replica_cpus={},
+        replica_use={"r1": use},
+        full_nodes={},
+        rejected={},
+        thresholds=OrganicThresholds.of_running_jobs(0.8, 5),
+        can=Actuation.of_running_jobs(["r1"], processes=5),
+    )
+    sharing = shared_out(sizing, ())
+    assert (sharing.gain if sharing is not None else None) == (pytest.approx(gain, abs=0.01) if gain else None)

@@ -2,7 +2,7 @@
 
 A replica is busier because its keys are warmer, or its machine is slower, or busy with something else. The same helps:
 what a partition costs it, useful time by partitions, says how many it can have for all to be as busy. One hot key can't
-be shared out; then it doesn't help, and the change is reverted. Pure.
+be shared out: its share of the work bounds what a change promises. Pure.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from rayelastic.policy.regions.sizing import Sizing
 
 __all__ = ["ANY", "MOST_SHARINGS", "Sharing", "even_use", "shared_out", "sharing_of"]
 
-UNEVEN = 1.15  # of the mean: how busy the busiest replica is, from which on a change pays
+UNEVEN = 1.15  # of what it can come down to: how busy the busiest replica is, from which on a change pays
 MOST_SHARINGS = 2  # with one number of replicas: the first finds what each can take; of a region twice as many
 FURTHEST = 3.0  # times, in one change: costs are measured at what each replica has now
 
@@ -62,14 +62,16 @@ def shared_out(sizing: Sizing, wanted: Collection[str], *, stable: bool = False)
         movable = planned.region.kind is RegionKind.DATA_PARALLEL and sizing.can.replicates(planned)
         if not movable or len(use) < 2 or {ANY, shape_of(planned)} & set(sizing.rejected.get(sharing_of(name), ())):
             continue
-        mean = sum(use) / len(use)
+        model = sizing.models.get(name)
+        hot = model.hot if model is not None and model.key else 0.0
+        least = max(1 / len(use), hot) * sum(use)  # the replica with the hottest key keeps that key's work
         shares = even_use(planned.ring.loads(), use)
-        if name in wanted and sizing.use(name) * mean > sizing.thresholds.grow_above * max(use):
+        if name in wanted and sizing.use(name) * least > sizing.thresholds.grow_above * max(use):
             continue
-        if max(use) < UNEVEN * mean or shares == tuple(planned.ring.loads()):
+        if max(use) < UNEVEN * least or shares == tuple(planned.ring.loads()):
             continue
         action = ShareRegion(name, shares, planned.shares)
-        plan, gain = action.apply(plan), max(gain, max(use) / mean - 1.0)
+        plan, gain = action.apply(plan), max(gain, max(use) / least - 1.0)
         actions.append(action)
     return Sharing(plan, tuple(actions), gain) if actions else None
 
