@@ -69,6 +69,8 @@ class Code(Enum):
         "reverted: {tried:were} only {change:faster} than {base:setting} ({rate:rate} against {base_rate:rate})"
     )
     AS_REMEMBERED = "throughput is as it was under such a load before"
+    BEHIND = "no further trials while a backlog is worked off"
+    TRIALS_COST = "trials have cost {share:%} of the throughput, {most:%} is the most"
     NO_BETTER = "no better setting found"
     SETTLED = "staying with {setting:setting}"
     CHANGED_BY_OTHERS = "this isn't the setting that was asked for; it is kept"
@@ -85,8 +87,6 @@ class Code(Enum):
     FEWER_MAY_DO = "{threads:thread} may be enough, judged by the throughput of {known:thread}"
     COSTS_ALLOW = "operator costs allow {factor:.2f} times as much with {threads:thread}"
     COSTS_ALLOW_QUEUES = "no operator has a queue, and operator costs allow {factor:.2f} times as much with queues"
-    COSTS_ALLOW_FEWER = "by operator costs, {threads:thread} should reach {share:%} of the throughput"
-    STILL_RISING = "from {below} to {threads:thread} throughput still rose by {gain:%}"
     WORTH_A_TRY = "a trial is expected to gain {gain:%}"
     ONCE_MORE = "measuring the best setting once more before it is kept"
 

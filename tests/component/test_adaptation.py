@@ -19,6 +19,7 @@ from rayelastic.job import Job, start
 from rayelastic.plan.config import JobConfig
 from rayelastic.plan.settings.elasticity import Elasticity
 from rayelastic.plan.settings.threads import Threads
+from rayelastic.reasons import Code
 from rayelastic.runtime.loops.elasticity import replay
 from rayelastic.runtime.values.adaptation import read_journal
 from rayelastic.runtime.watch.machine_load import available_cpus
@@ -214,6 +215,23 @@ def test_two_functions_that_wait_for_long_soon_do_so_beside_each_other() -> None
         job.close()
     assert seen.queued
     assert found > 0.8 / WAIT, f"{found:.0f} tuples/s; one after the other {0.5 / WAIT:.0f} are possible"
+
+
+def test_nothing_is_tried_on_a_job_that_a_throttle_limits() -> None:
+    """Its rate is what was asked for: a search could only disturb it, and would take the time asleep for load."""
+    topology = rel.Topology("throttled")
+    stream = topology.source(rel.sequence(10**12), name="numbers").throttle(1000, name="slow")
+    for index in range(4):
+        stream = stream.map(lambda t: t.value + 1, name=f"map{index}", schema=Number)
+    stream.sink(rel.count(), name="count")
+    job = start(topology, JobConfig(elasticity=Elasticity(thread_period=0.1, remember=False)))
+    try:
+        seen = passes(job, 30)
+    finally:
+        job.cancel(drain=False)
+        job.close()
+    assert [one.decision.rule for one in seen if one.changed] == []
+    assert any(reason.code is Code.DEMAND_MET for reason in seen[-1].decision.reasons)
 
 
 def test_off_and_all_set_adapt_nothing() -> None:

@@ -31,6 +31,7 @@ class Throttle(OperatorBody):
 
     per_second: float
     operator_kind = "throttle"
+    paces = True
 
     @property
     def reason(self) -> str:

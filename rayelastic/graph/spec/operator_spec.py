@@ -195,6 +195,11 @@ class OperatorBody:
         return False
 
     @property
+    def paces(self) -> bool:
+        """Whether it holds its input back to a rate: its time asleep is no load, and its sources could emit more."""
+        return False
+
+    @property
     def aligns(self) -> bool:
         """Whether checkpoint barriers can pass it in order with the tuples."""
         return True

@@ -67,9 +67,9 @@ class ChannelWidthElasticity:
 
     def step(self, observation: Observation) -> Decision:
         """Return the next number of active channels."""
-        if (narrower := too_wide(observation)) is not None:
+        if (bounded := too_wide(observation)) is not None:
             self.reset()  # rates were those of other shares
-            return narrower
+            return bounded
         width, throughput = observation.thread_count, observation.throughput
         congestion = _mean_fill(observation)
         congested = congestion > self._thresholds.congestion_tolerance

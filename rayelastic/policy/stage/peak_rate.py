@@ -55,9 +55,9 @@ class PeakRateElasticity:
 
     def step(self, observation: Observation) -> Decision:
         """Return the next thread level."""
-        if (narrower := too_wide(observation)) is not None:
+        if (bounded := too_wide(observation)) is not None:
             self.reset()  # rates were those of other shares
-            return narrower
+            return bounded
         minimum = min(observation.minimum_threads, observation.maximum_threads)
         n = max(0, observation.thread_count - minimum)
         rate = observation.throughput

@@ -135,7 +135,7 @@ class ProcessingElement:
             return PESample(self.spec.pe, self._life.age, 0, 0.0, (), links, port, rss_bytes=resident_bytes())
         failure = self._life.failure
         natives = self._hosted.natives
-        return running.sampling.sample(
+        sample = running.sampling.sample(
             running.scheduler.sample(),
             seconds=time.monotonic() - running.started_at,
             failed=failure.operator if failure is not None else None,
@@ -146,6 +146,7 @@ class ProcessingElement:
             bad_rows=self._hosted.bad_rows(),
             hot_keys=self._routing.hot_keys(),
         )
+        return replace(sample, **running.adaptation_counters(sample.threads))
 
     def adaptations(self, number: int = 0) -> tuple[Adaptation, ...]:
         """Return the kept adaptations from pass `number` on; none if elasticity is off."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rayelastic import _native
 from rayelastic.runtime.checkpoint.element import operators_with_state
@@ -122,6 +122,10 @@ class Running:
     def adaptations(self, number: int) -> tuple[Adaptation, ...]:
         """Return the kept adaptations from pass `number` on; none if elasticity is off."""
         return self._adaptation.journal.since(number) if self._adaptation is not None else ()
+
+    def adaptation_counters(self, threads: int) -> dict[str, Any]:
+        """Return the counters of its adaptation loop, beside the scheduler threads in force; none if it has no loop."""
+        return self._adaptation.counters(threads) if self._adaptation is not None else {}
 
     def given(self, source: str) -> int:
         """Return the number of rows that a source has emitted in this run."""

@@ -11,13 +11,14 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Protocol
 
 from rayelastic.plan.settings.threads import ThreadingModel
 from rayelastic.policy.element.cpu_budgets import CpuBudget, within_budget
 from rayelastic.policy.element.decision import Controller, Decision
 from rayelastic.policy.element.observation import Observation, OperatorObservation
+from rayelastic.policy.element.settling import Settling
 from rayelastic.runtime.loops.periodic_loop import PeriodicLoop, Still
 from rayelastic.runtime.values.adaptation import Adaptation, Journal
 from rayelastic.runtime.watch.event_log import tell
@@ -70,6 +71,7 @@ class LoopSettings:
         job: The job's name, for the log.
         shared: Operators that a producer runs, too, when it finds their queue full.
         fed: Operators with input from other elements.
+        paced: {operator that holds its input back to a rate: the sources upstream of it}.
     """
 
     pe: str
@@ -83,6 +85,7 @@ class LoopSettings:
     job: str = ""
     shared: frozenset[str] = frozenset()
     fed: frozenset[str] = frozenset()
+    paced: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
 def observe(
@@ -115,7 +118,7 @@ def observe(
     for name, number in settings.order.items():
         then, now = before.operators[number], after.operators[number]
         source = name in settings.sources
-        asleep = 0.0 if source else _asleep(then, now)
+        asleep = 0.0 if source or name in settings.paced else _asleep(then, now)
         if asleep > 0:
             sleeps.append(asleep)
         passed = now.tuples_out - then.tuples_out if source else now.tuples_in - then.tuples_in
@@ -180,7 +183,7 @@ def _source_wait(
     after: Sequence[_native.OperatorSample],
     seconds: float,
 ) -> float | None:
-    """Return the share of the time in which the least waiting source waits inside its function.
+    """Return the share of the time in which the least waiting source waits inside its function, or is held to a rate.
 
     Time inside a function is CPU time or waiting. If CPUs are short, every function waits for one. A source waits for
     input only to the extent that it waits more than the other operators do. Sleeping operators don't wait for a CPU.
@@ -195,16 +198,19 @@ def _source_wait(
     def asleep(number: int) -> float:
         return after[number].waited_seconds - before[number].waited_seconds
 
-    sources = [number for name, number in settings.order.items() if name in settings.sources]
+    sources = [name for name in settings.sources if not after[settings.order[name]].final]
     others = [number for name, number in settings.order.items() if name not in settings.sources]
-    sources = [number for number in sources if not after[number].final]
-    if not sources:
-        return None
     worked = sum(map(working, others))
     awake = sum(map(inside, others)) - sum(map(asleep, others))
     stretch = max(1.0, awake / worked) if worked > 0 else 1.0
-    waits = [inside(source) - stretch * working(source) for source in sources]
-    return min(1.0, max(0.0, min(waits) / seconds))
+    held = [(up, asleep(settings.order[name])) for name, up in settings.paced.items()]
+    waits = []
+    for source in sources:
+        number = settings.order[source]
+        waits.append(max([inside(number) - stretch * working(number), *(idle for up, idle in held if source in up)]))
+    if not settings.sources:
+        waits = [idle for _, idle in held]
+    return min(1.0, max(0.0, min(waits) / seconds)) if waits else None
 
 
 class AdaptationLoop(PeriodicLoop):
@@ -217,6 +223,7 @@ class AdaptationLoop(PeriodicLoop):
         journal: Records each pass.
         clock: Returns seconds.
         learned: Called after each pass; saves what the controller found.
+        trial_seconds: Returns the seconds of throughput that trials have cost; None: its controller doesn't measure it.
     """
 
     def __init__(
@@ -228,6 +235,7 @@ class AdaptationLoop(PeriodicLoop):
         *,
         clock: Callable[[], float] = time.monotonic,
         learned: Callable[[], None] | None = None,
+        trial_seconds: Callable[[], float] | None = None,
     ) -> None:
         super().__init__(f"adapt-{settings.pe}")
         self._scheduler = scheduler
@@ -236,6 +244,8 @@ class AdaptationLoop(PeriodicLoop):
         self.journal = journal
         self._clock = clock
         self._learned = learned
+        self._trial_seconds = trial_seconds
+        self._settling = Settling()
         self._outdated = threading.Event()
         self._number = 0
         self._wanted: Decision | None = None
@@ -349,10 +359,26 @@ class AdaptationLoop(PeriodicLoop):
                 reasons=[reason.as_dict() for reason in decision.reasons],
                 rule=decision.rule,
             )
+        self._settling.add(observation, changed=changes)
         self._number += 1
         if self._learned is not None:
             self._learned()
         return done
+
+    def counters(self, threads: int) -> dict[str, Any]:
+        """Return what the sample of a PE has of its adaptation.
+
+        Args:
+            threads: Scheduler threads in force.
+        """
+        settling = self._settling
+        return {
+            "adaptations": settling.changes,
+            "adaptations_back": settling.returns,
+            "settling_seconds": settling.seconds,
+            "overshoot_threads": settling.overshoot(threads),
+            "trial_seconds": self._trial_seconds() if self._trial_seconds is not None else 0.0,
+        }
 
     def _pending(self, sample: _native.Sample) -> Sequence[str]:
         """Return the operators that were to switch and haven't yet, except those that count as unable to."""

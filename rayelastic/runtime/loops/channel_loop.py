@@ -1,7 +1,7 @@
 """The control loop of elastic stages: sample, observe, step, set the number of channels, journal (alarm thread, S01).
 
-It runs beside the loop that adapts threads and queues (`adaptation_loop`). Each stage has its own controller; together
-they have the CPUs of the process, of which each gets a fair share (S10). Must not know the controllers' algorithms, and decides nothing.
+It runs beside the loop that adapts threads and queues (`adaptation_loop`). Each stage has its own controller; each gets
+a fair share of the CPUs of the process (S10). Must not know the controllers' algorithms, and decides nothing.
 """
 
 from __future__ import annotations
@@ -89,8 +89,10 @@ def observe_stage(
             fill = min(1.0, now.queued / now.queue_capacity) if now.queue_capacity else 0.0
             operators.append(OperatorObservation(name, ThreadingModel(now.model), False, rate(number), 0, fill))
 
+    inside = stage.inside
+
     def spent(counter: str) -> float:
-        return sum(getattr(after.operators[n], counter) - getattr(before.operators[n], counter) for n in stage.inside)
+        return float(sum(getattr(after.operators[n], counter) - getattr(before.operators[n], counter) for n in inside))
 
     used = spent("cpu_seconds")
     ready = max(0.0, spent("inside_seconds") - spent("waited_seconds") - used)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from rayelastic.graph.operators.channels import channel_heads
@@ -92,10 +92,29 @@ def adaptation_loop(
         job=spec.job,
         shared=shared,
         fed=frozenset(name for name, feeding in upstream.items() if not ids.keys() & set(feeding)) - sources,
+        paced=paced_sources(spec.operators, ids),
     )
     path = Path(elasticity.journal.format(pe=spec.pe)) if elasticity.journal is not None else None
     journal = Journal(Setting(algorithm, upstream, elasticity.thread_period, earlier, elasticity.paper), path)
-    return AdaptationLoop(scheduler, controller, settings, journal, learned=_learned(controller, runs))
+    cost = (lambda: controller.trial_seconds) if isinstance(controller, GuidedMultiLevelElasticity) else None
+    learned = _learned(controller, runs)
+    return AdaptationLoop(scheduler, controller, settings, journal, learned=learned, trial_seconds=cost)
+
+
+def paced_sources(operators: Sequence[OperatorSpec], order: Iterable[str]) -> dict[str, frozenset[str]]:
+    """Return {operator that holds its input back to a rate: the sources upstream of it}.
+
+    Args:
+        operators: Those of the PE.
+        order: Their names, upstream before downstream.
+    """
+    by_name = {operator.name: operator for operator in operators}
+    sources: dict[str, frozenset[str]] = {}
+    for name in order:
+        spec = by_name[name]
+        above = (sources.get(up, frozenset()) for up in spec.upstream)
+        sources[name] = frozenset({name}) if spec.is_source else frozenset().union(*above)
+    return {name: sources[name] for name in sources if by_name[name].body.paces}
 
 
 def run_work(config: JobConfig, pinned: frozenset[str], operators: Collection[object]) -> float:

@@ -180,6 +180,18 @@ class PESample:
         "CPU time of its native threads, in operators and outside, seconds.", panel=Panel(CPU_TIMES, "CPU {{pe}}")
     )
     hot_keys: Mapping[str, HotKey] = field(default_factory=dict)
+    # fmt: off
+    adaptations: int = metric("Changes of its threads or queues by elasticity.", panel="Changes of threads and queues")
+    adaptations_back: int = metric(
+        "Of these, changes back to what was in force before under the same load: trials and oscillation.")
+    settling_seconds: float = gauge(
+        "Time from the start, or from the first change under a new load, to the last change, seconds.",
+        panel="Settling time")
+    overshoot_threads: int = gauge("Most threads in force under this load, above those in force now.")
+    trial_seconds: float = metric(
+        "Throughput lost to trials of threads and queues, in seconds of the best one; at most 1 % over 10 minutes, but "
+        "for trials that promise much.", panel="Cost of trials")
+    # fmt: on
 
 
 @dataclass(frozen=True, slots=True)

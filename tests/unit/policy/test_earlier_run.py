@@ -21,10 +21,11 @@ def begun(plant: GraphPlant, earlier: Configuration | None) -> GuidedMultiLevelE
 
 def test_what_was_best_is_in_force_after_one_period_and_kept() -> None:
     plant = plant_of()
-    first, *_ = play(plant, begun(plant, Configuration(7, SOME)), 4)
+    controller = begun(plant, Configuration(7, SOME))
+    first, *_ = play(plant, controller, 4)
     assert (first.thread_count, set(first.models)) == (7, SOME)
     assert Code.BEST_EARLIER(setting={"threads": 7, "queues": len(SOME)}) in first.reasons
-    assert (plant.threads, plant.queued) == (7, SOME)
+    assert controller.best == Configuration(7, SOME)
 
 
 def test_it_leads_where_a_run_that_knows_nothing_comes_to() -> None:

@@ -90,7 +90,8 @@ def test_workers_side_by_side_each_get_a_queue() -> None:
 def test_one_dear_operator_needs_no_more_threads() -> None:
     plant = GraphPlant(*chain([1e-5] + [1e-7] * 20), cpus=64, noise=NOISE, seed=1)
     levels = threads_of(play(plant, GuidedMultiLevelElasticity(plant.upstream), 60), 2)
-    assert max(levels) <= 4
+    assert max(levels) <= 8  # on trial
+    assert levels[-1] <= 4
 
 
 # --- what it survives ---

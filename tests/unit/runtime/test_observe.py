@@ -107,6 +107,19 @@ def test_a_source_that_has_ended_says_nothing() -> None:
     assert seen(sample([{"final": True}, {}])).source_wait is None
 
 
+def test_a_source_that_an_operator_holds_to_a_rate_waits_as_long_as_that_sleeps() -> None:
+    """Time asleep in a throttle is no load: it needs no CPU of its own, and the source could emit more."""
+    settings = replace(SETTINGS, paced={"work": frozenset({"in"})})
+    sleeps = {"cpu_seconds": 0.1, "inside_seconds": 1.9, "waited_seconds": 1.6}
+    after = sample([{"inside_seconds": 0.1, "cpu_seconds": 0.1}, sleeps])
+    observation = observe(settings, sample([{}, {}]), after, 2.0, at=2.0, cpu=CpuUse(own=0.5, host=0.4))
+    assert observation.source_wait == pytest.approx(0.8)
+    assert [operator.samples for operator in observation.operators] == [10, 10]
+    assert (observation.cpu_count, observation.own_cpu) == (2, 0.5)
+    other = replace(SETTINGS, paced={"work": frozenset()})  # another source feeds it
+    assert observe(other, sample([{}, {}]), after, 2.0, at=2.0, cpu=CpuUse(own=0.5, host=0.4)).source_wait == 0.0
+
+
 def test_what_operators_give_is_told_beside_what_they_take() -> None:
     observation = seen(sample([{"tuples_out": 200}, {"tuples_in": 180, "tuples_out": 6}]))
     assert [operator.given for operator in observation.operators] == [100, 3]

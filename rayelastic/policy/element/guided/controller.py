@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import Enum
 
 from rayelastic.plan.settings.threads import ThreadingModel
 from rayelastic.policy.element.decision import Decision
@@ -28,11 +29,22 @@ from rayelastic.policy.element.guided.memory import Memory, Remembered
 from rayelastic.policy.element.guided.pace import Work
 from rayelastic.policy.element.guided.search import ConfigurationSearch
 from rayelastic.policy.element.guided.trial import Bounds, SearchThresholds, Trial, thread_limits
+from rayelastic.policy.element.guided.trial_costs import TrialCosts, TrialCostThresholds
 from rayelastic.policy.element.observation import Observation
 from rayelastic.policy.element.pieces import OperatorGraph
 from rayelastic.reasons import Code, Reason
 
-__all__ = ["GuidedMultiLevelElasticity", "GuidedThresholds"]
+__all__ = ["GuidedMultiLevelElasticity", "GuidedThresholds", "Phase"]
+
+
+class Phase(Enum):
+    """What the controller is doing."""
+
+    WARMING_UP = "nothing has been measured"
+    MEASURING = "the best configuration is measured"
+    ON_TRIAL = "another configuration is on trial"
+    BACKING_OFF = "only what promises much is tried while a backlog is worked off"
+    HOLDING = "the best configuration has been found, the demand is met, or trials have cost too much"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,23 +55,28 @@ class GuidedThresholds:
         search: constants of the search.
         tests: constants of its tests.
         load: constants that classify the load.
+        costs: constants of the bound on what trials cost.
         first_periods: periods in which a start is measured before the first move.
         first_samples: profiler samples that are waited for, at most twice those periods.
         patience: periods in which what was asked for may be late before what is in force counts (P25, bounded).
         minor: change of throughput that is a new level of the old load, and no new load.
         recalled: relative difference up to which a remembered throughput was met again.
         memory: settled samples that are kept.
+        backlog: periods after a demand that was met has grown, in which sources are taken to work off a backlog until
+            it is met again; after these no backlog explains the load.
     """
 
     search: SearchThresholds = field(default_factory=SearchThresholds)
     tests: MeasurementThresholds = field(default_factory=MeasurementThresholds)
     load: LoadThresholds = field(default_factory=LoadThresholds)
+    costs: TrialCostThresholds = field(default_factory=TrialCostThresholds)
     first_periods: int = 2
     first_samples: int = 100
     patience: int = 3
     minor: float = 0.1
     recalled: float = 0.1
     memory: int = 30
+    backlog: int = 30
 
 
 class GuidedMultiLevelElasticity:
@@ -91,6 +108,7 @@ class GuidedMultiLevelElasticity:
         self._upstream = upstream
         self._thresholds = thresholds or GuidedThresholds()
         self._budget: int | None = None  # a bound, and nothing that was learned
+        self._costs = TrialCosts(self._thresholds.costs)  # whatever is forgotten, trials have cost that
         self.reset()
         self._earlier: Configuration | None = earlier
 
@@ -99,6 +117,16 @@ class GuidedMultiLevelElasticity:
         """The best configuration so far; None before one was compared with another, and while the demand is met."""
         search = self._search
         return search.best if search is not None and len(search.measured) > 1 else None
+
+    @property
+    def phase(self) -> Phase:
+        """What it is doing."""
+        return self._phase
+
+    @property
+    def trial_seconds(self) -> float:
+        """Seconds of throughput that trials have cost so far."""
+        return self._costs.lost
 
     def reset(self) -> None:
         """Forget everything, as after a change of regions."""
@@ -109,7 +137,9 @@ class GuidedMultiLevelElasticity:
         self._since: list[Observation] = []  # those that lean to one side, the last ones
         self._memory = Memory()
         self._search: ConfigurationSearch | None = None
-        self._settled: Series | None = None
+        self._phase = Phase.WARMING_UP
+        self._settled = Series()  # what it gives while the phase is holding
+        self._behind = 0  # periods in which a backlog may still be worked off
         self._shift = Shift()
         self._cost = TupleCost()
         self._others = OtherProcesses()
@@ -129,11 +159,11 @@ class GuidedMultiLevelElasticity:
         decision = self._keep_to_budget(observation) or self._make_room(observation)
         decision = decision or self._follow(observation, graph)
         if decision is None:
-            decision = self._search_step(observation) if self._settled is None else self._watch(observation)
+            settled = self._phase is Phase.HOLDING and self._search is not None
+            decision = self._watch(observation) if settled else self._search_step(observation)
         if not (self._shift.suspicious or self._cost.leaning):
             self._recent = Profile()
-        searching = self._search is not None and self._settled is None and not self._demand.met
-        return replace(decision, soon=searching)
+        return replace(decision, soon=self._phase in (Phase.MEASURING, Phase.ON_TRIAL))
 
     # --- what bounds the threads: the budget, CPUs that others use, and demand ---
 
@@ -166,12 +196,15 @@ class GuidedMultiLevelElasticity:
         if trying and state is Saturation.SLACK and 0 < observation.throughput < best * (1 - self._thresholds.minor):
             state, why = Saturation.UNSURE, (*why, Code.FASTER_BEFORE())
         sign = demand.take(state, load)
+        self._behind = 0 if demand.met else max(0, self._behind - 1)
         if sign is DemandSign.UNMET:
+            self._behind = self._thresholds.backlog
             return self._begin(observation, _in_force(observation), (Code.DEMAND_UNMET(), *why), "C001-2")
         if not demand.met:  # a period without tuples can't be measured
             return Decision.keep(observation, *why, rule="no tuples") if observation.throughput <= 0 else None
         if sign is DemandSign.MET:
-            self._search, self._settled = None, None
+            self._search = None
+        self._phase = Phase.HOLDING
         minimum, maximum = self._limits(observation)
         busy = observation.thread_count * (1 - observation.idle)
         need = min(max(minimum, math.ceil(busy / load.headroom)), maximum)
@@ -195,7 +228,7 @@ class GuidedMultiLevelElasticity:
         thresholds = self._thresholds
         if self._recent.known:
             self._profile = self._recent
-        self._recent, self._shift, self._cost, self._settled = Profile(), Shift(), TupleCost(), None
+        self._recent, self._shift, self._cost, self._phase = Profile(), Shift(), TupleCost(), Phase.MEASURING
         self._search = ConfigurationSearch(start, thresholds.search, thresholds.tests)
         if since is not None:
             self._search.measured[start] = since
@@ -208,8 +241,7 @@ class GuidedMultiLevelElasticity:
                 more = known.series.throughput / now.series.throughput  # if the load is the same
                 promised = max(1.0, more) if more > 1 - thresholds.recalled else None
                 trial = Trial(known.best, Purpose.RECALL, Code.BEST_BEFORE(setting=known.best.counts), promised)
-                self._search.start(trial)
-                return _ask(observation, trial.configuration, (*why, trial.why), rule)
+                return self._try(observation, self._search, trial, (*why, trial.why), rule)
         return _ask(observation, start, why, rule)
 
     def _search_step(self, observation: Observation) -> Decision:
@@ -228,10 +260,13 @@ class GuidedMultiLevelElasticity:
         elif search.trial is None and now != search.best:
             search.best = now
         search.add(now, observation.throughput)
+        self._phase = Phase.MEASURING
         if search.trial is not None:
+            self._costs.add(observation, search.measured.get(search.best))
             purpose = search.trial.purpose
             verdict, seen = search.judge(bounds)
             if verdict is Verdict.OPEN:
+                self._phase = Phase.ON_TRIAL
                 return Decision.keep(observation, seen, rule=f"ratio test of {purpose.value}")
             bounds = bounds.explained(search.explanations)  # with what was learned of hops
             if verdict is Verdict.ACCEPT and purpose is Purpose.RECALL and self._met_again(search):
@@ -240,18 +275,38 @@ class GuidedMultiLevelElasticity:
             return self._settle(observation, search, seen, Code.AS_REMEMBERED())
         recall = self._as_in_an_earlier_run(now, bounds)
         if recall is not None:
-            search.start(recall)
-            return _ask(observation, recall.configuration, (seen, recall.why), "trial of recall")
+            return self._try(observation, search, recall, (seen, recall.why))
         if self._too_early(search):
             return _ask(observation, search.best, (seen, Code.MEASURING(setting=search.best.counts)), "baseline")
-        trial = search.propose(bounds)
+        withheld = self._withheld(observation)
+        trial = search.propose(bounds, only_what_pays=withheld is not None)
+        if trial is None and self._behind:
+            self._phase = Phase.BACKING_OFF
+            return _ask(observation, search.best, (seen, Code.BEHIND()), "no trial that doesn't pay")
         if trial is None:
-            return self._settle(observation, search, seen, Code.NO_BETTER())
+            return self._settle(observation, search, seen, withheld or Code.NO_BETTER())
         if search.needs_baseline(trial):
             return _ask(observation, search.best, (seen, Code.BASELINE(setting=search.best.counts)), "baseline")
+        return self._try(observation, search, trial, (seen, Code.TRYING(setting=trial.configuration.counts), trial.why))
+
+    def _try(
+        self,
+        observation: Observation,
+        search: ConfigurationSearch,
+        trial: Trial,
+        why: tuple[Reason, ...],
+        rule: str | None = None,
+    ) -> Decision:
         search.start(trial)
-        why = seen, Code.TRYING(setting=trial.configuration.counts), trial.why
-        return _ask(observation, trial.configuration, why, f"trial of {trial.purpose.value}")
+        self._phase = Phase.ON_TRIAL
+        return _ask(observation, trial.configuration, why, rule or f"trial of {trial.purpose.value}")
+
+    def _withheld(self, observation: Observation) -> Reason | None:
+        """Return why only what promises much may be tried; None: anything may."""
+        if self._behind:
+            return Code.BEHIND()
+        share, most = self._costs.share(observation), self._costs.thresholds.most
+        return Code.TRIALS_COST(share=share, most=most) if share > most else None
 
     def _as_in_an_earlier_run(self, now: Configuration, bounds: Bounds) -> Trial | None:
         """Return what was best in an earlier run as the first trial, as far as it is allowed now."""
@@ -277,6 +332,7 @@ class GuidedMultiLevelElasticity:
         return self._memory.met(now, self._thresholds.recalled)
 
     def _settle(self, observation: Observation, search: ConfigurationSearch, *why: Reason) -> Decision:
+        self._phase = Phase.HOLDING
         self._settled = Series(list(search.measured[search.best].values))
         self._shift, self._calm, self._since = Shift(), Work(), []
         self._memory.keep(self._remembered(search.best, self._settled))
@@ -288,7 +344,6 @@ class GuidedMultiLevelElasticity:
         """Stay, unless the load changed (cumulative sums instead of PLDI'17's `changeInLoad`; E3)."""
         search, settled = self._search, self._settled
         assert search is not None
-        assert settled is not None
         now = _in_force(observation)
         rate, setting = observation.throughput, now.counts
         tests = self._thresholds.tests

@@ -18,35 +18,23 @@ class Known:
 
     Args:
         best: the best configuration.
-        start: the thread count of the first one.
         peak: the one of the best throughput, of which savings may lose a little.
         measured: throughput by configuration.
         rejected: configurations that were worse, or that didn't come into force.
         explanations: of what was measured, the best first.
-        trusted: whether the last estimate came true.
         savings: failed trials of fewer threads so far.
-        saved: whether one didn't fail.
         noise: relative standard deviation of throughput.
         explorations: trials of what may be better so far.
     """
 
     best: Configuration
-    start: int
     peak: Configuration
     measured: Mapping[Configuration, Series]
     rejected: Collection[Configuration]
     explanations: tuple[Explanation, ...]
-    trusted: bool
     savings: int
-    saved: bool
     noise: float
     explorations: int = 0
-
-    @property
-    def one_level_below(self) -> int:
-        """Half of the most threads that were tried, if those are more than at the start; no overshoot beyond (M18)."""
-        most = max(one.threads for one in self.measured)
-        return (most + 1) // 2 if most > self.start else 0
 
     def levels(self) -> dict[int, float]:
         """Return the best throughput of each thread count."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from rayelastic.policy.element.guided.estimate import Configuration, Estimate
 from rayelastic.policy.element.guided.explanation import Explanation
@@ -20,23 +20,14 @@ from rayelastic.reasons import Code
 
 __all__ = ["propose"]
 
-PARTS = (0.625, 0.75, 0.875)  # of a step that promises little, which may do as well
-LEAST_SAVING = 0.9  # a smaller thread count is worth a try from a tenth fewer on
-
 
 def propose(known: Known, bounds: Bounds, thresholds: SearchThresholds) -> Trial | None:
     """Return what to try next; None: nothing promises anything."""
     one = _Proposal(known, bounds, thresholds)
     if bounds.estimate is None:
         trial = one.level_above() or one.peak() or one.level_below()
-    elif known.saved:
-        trial = one.saving(bounds.estimate)
     else:
-        estimate = bounds.estimate
-        trial = one.growth(estimate)
-        if not known.explorations:
-            trial = trial or one.peak() or one.rise(estimate)
-        trial = trial or exploration(known, bounds, thresholds) or one.saving(estimate)
+        trial = one.growth(bounds.estimate) or exploration(known, bounds, thresholds)
     return trial if trial is not None and trial.configuration.threads <= bounds.maximum else None
 
 
@@ -54,15 +45,7 @@ class _Proposal:
         return self._at(level)
 
     def peak(self) -> Trial | None:
-        level = hidden_peak(self.known.levels(), self.known.best.threads, self.thresholds.peak)
-        if level is None or self.bounds.estimate is None:
-            return self._at(level)
-        queued = self._placed(self.bounds.estimate, level.threads)
-        configuration = Configuration(level.threads, queued)
-        if not self._new(configuration, self.bounds.estimate.explanation):
-            return None
-        promised = self._ratio(self.bounds.estimate, configuration, self.known.best)
-        return Trial(configuration, level.purpose, level.why, promised if promised > 1 else None)
+        return self._at(hidden_peak(self.known.levels(), self.known.best.threads, self.thresholds.peak))
 
     def level_below(self) -> Trial | None:
         if self.known.savings >= self.thresholds.savings:
@@ -95,7 +78,7 @@ class _Proposal:
     # --- by an estimate ---
 
     def growth(self, estimate: Estimate) -> Trial | None:
-        """Go towards the thread count that promises the most, no further than one step, or a stride if trusted."""
+        """Go towards the thread count that promises the most, no further than one step."""
         best = self.known.best
         if not self.bounds.fixed and not best.queued:
             return self._first(estimate)
@@ -113,16 +96,9 @@ class _Proposal:
         if most < now * (1 + self.thresholds.promise):
             return None
         at = next(at for at, option in enumerate(options) if option[0] >= self.thresholds.nearly * most)
-        factor = self.thresholds.step
-        if self.known.trusted and at > 0 and options[1][0] >= self.thresholds.steep * self.thresholds.stride * now:
-            factor = self.thresholds.stride
-        reach = [option for option in options[: at + 1] if option[1].threads <= factor * best.threads]
+        furthest = self.thresholds.step * best.threads
+        reach = [option for option in options[: at + 1] if option[1].threads <= furthest]
         throughput, configuration = reach[-1] if reach else options[0]
-        if throughput < now * self.thresholds.small:  # a gain too small for twice the threads, if fewer reach it too
-            between = (round(share * configuration.threads) for share in PARTS)
-            fewer = self._options(estimate, by, (threads for threads in between if threads > best.threads))
-            enough = max(self.thresholds.nearly * throughput, now * (1 + self.thresholds.promise))
-            throughput, configuration = next((one for one in fewer if one[0] >= enough), (throughput, configuration))
         if not self._new(configuration, by):
             return None
         why = Code.COSTS_ALLOW(factor=most / now, threads=options[at][1].threads)
@@ -132,31 +108,10 @@ class _Proposal:
         configurations = (Configuration(threads, self._placed(estimate, threads, by)) for threads in levels)
         return [(estimate.throughput(one, self.bounds.cpus, by), one) for one in configurations]
 
-    def rise(self, estimate: Estimate) -> Trial | None:
-        """Where the last step still gave much, try one more against all estimates, with as many queues per thread."""
-        known, best = self.known, self.known.best
-        levels = known.levels()
-        below = max((n for n in levels if n < best.threads), default=None)
-        threads = min(self.bounds.maximum, self.thresholds.step * best.threads)
-        if below is None or max(levels) > best.threads or threads == best.threads or not best.queued:
-            return None
-        gain = levels[best.threads] / levels[below] - 1
-        if gain < self.thresholds.rise:
-            return None
-        wanted = len(best.queued) * threads / best.threads
-        cuts = estimate.cuts(threads, self.bounds.cpus, self.bounds.movable, self.bounds.fixed)
-        queued = min(cuts, key=lambda cut: abs(len(cut) - wanted))
-        configuration, cpus = Configuration(threads, queued), self.bounds.cpus
-        if estimate.lanes(configuration, cpus) <= estimate.lanes(best, cpus) or configuration in known.rejected:
-            return None
-        why = Code.STILL_RISING(below=below, threads=best.threads, gain=gain)
-        return Trial(configuration, Purpose.GROWTH, why)
-
     def _first(self, estimate: Estimate) -> Trial | None:
         """Put in the first queues, at the fewest threads."""
         threads = self.bounds.minimum
-        optimism = 1.0 if self.known.explanations else self.thresholds.optimism
-        by = replace(estimate.explanation, hop=estimate.explanation.hop * optimism)
+        by = estimate.explanation
         configuration = Configuration(threads, self._placed(estimate, threads, by))
         then = self._ratio(estimate, configuration, self.known.best, by)
         if then < 1 + self.thresholds.promise or not self._new(configuration, by):
@@ -171,23 +126,6 @@ class _Proposal:
             if level > tried:
                 return
             yield level
-
-    def saving(self, estimate: Estimate) -> Trial | None:
-        """Try the fewest threads that should nearly keep the best throughput."""
-        best, peak = self.known.best, self.known.peak
-        if self.known.savings >= self.thresholds.savings:
-            return None
-        worse = [n for n, throughput in self.known.levels().items() if n < best.threads]
-        floor = max([self.bounds.minimum, self.known.one_level_below, *(n + 1 for n in worse)])
-        for threads in range(floor, math.floor(LEAST_SAVING * best.threads) + 1):
-            configuration = Configuration(threads, best.queued)
-            then = self._ratio(estimate, configuration, peak)
-            if then >= 1 - self.thresholds.estimated_loss:
-                if configuration in self.known.measured or configuration in self.known.rejected:
-                    return None
-                why = Code.COSTS_ALLOW_FEWER(threads=threads, share=then)
-                return Trial(configuration, Purpose.SAVING, why, then)
-        return None
 
     def _placed(self, estimate: Estimate, threads: int, by: Explanation | None = None) -> frozenset[str]:
         bounds = self.bounds

@@ -49,9 +49,7 @@ class ConfigurationSearch:
     peak: Configuration | None = None  # the best throughput, of which savings may lose a little
     rejected: set[Configuration] = field(default_factory=set)
     savings: int = 0
-    saved: bool = False
     explorations: int = 0
-    trusted: bool = False  # the estimate came true
     explanations: tuple[Explanation, ...] = ()  # of what was measured, the best first
 
     @property
@@ -86,13 +84,12 @@ class ConfigurationSearch:
         if verdict is Verdict.OPEN:
             return verdict, Code.UNDECIDED(tried=trial.configuration.counts, base=base.counts, change=gain)
         self.trial, reason = None, self._reason(verdict, trial, base, gain)
-        self._calibrate(trial, bounds, gain)
+        self._calibrate(trial, bounds)
         if verdict is Verdict.REJECT:
             self.rejected.add(trial.configuration)
             self.savings += saving
             return verdict, reason
         self.best = trial.configuration
-        self.saved = self.saved or saving
         if not saving or gain > 0:
             self.peak = trial.configuration
         return verdict, reason
@@ -111,15 +108,13 @@ class ConfigurationSearch:
         gain = math.expm1(self.measured[trial.configuration].mean - self.measured[self.best].mean)
         base, verdict, self.trial = self.best, Verdict.REJECT, None
         if bounds.estimate is not None:
-            self._calibrate(trial, bounds, gain)
+            self._calibrate(trial, bounds)
             self.best = self.peak = kept(self._known(), bounds, self.thresholds)
             verdict = Verdict.ACCEPT if self.best == trial.configuration else Verdict.REJECT
         return verdict, self._reason(verdict, trial, base, gain)
 
-    def _calibrate(self, trial: Trial, bounds: Bounds, gain: float) -> None:
-        """Learn what holds threads back, and whether estimates can be trusted."""
-        if trial.promised is not None and trial.purpose is not Purpose.RECALL:
-            self.trusted = 1 + gain >= self.thresholds.true * trial.promised
+    def _calibrate(self, trial: Trial, bounds: Bounds) -> None:
+        """Learn what holds threads back."""
         if bounds.estimate is None:
             return
         measured = []
@@ -129,23 +124,23 @@ class ConfigurationSearch:
         if len(measured) > 1:
             self.explanations = bounds.estimate.fitted(measured, bounds.cpus)
 
-    def propose(self, bounds: Bounds) -> Trial | None:
-        """Return what to try next; None: nothing promises anything."""
-        if self.explorations and not self.saved and bounds.estimate is not None:
+    def propose(self, bounds: Bounds, *, only_what_pays: bool = False) -> Trial | None:
+        """Return what to try next, only_what_pays: if it promises much; None: nothing does."""
+        if self.explorations and not only_what_pays and bounds.estimate is not None:
             self.best = self.peak = kept(self._known(), bounds, self.thresholds)
-        return propose(self._known(), bounds, self.thresholds)
+        trial = propose(self._known(), bounds, self.thresholds)
+        if only_what_pays and trial is not None and (trial.promised or 0.0) < self.thresholds.pays:
+            return None
+        return trial
 
     def _known(self) -> Known:
         return Known(
             self.best,
-            next(iter(self.measured)).threads,
             self.peak or self.best,
             self.measured,
             self.rejected,
             self.explanations,
-            self.trusted,
             self.savings,
-            self.saved,
             self.noise,
             self.explorations,
         )
@@ -162,13 +157,6 @@ class ConfigurationSearch:
         self.trial = None if in_force == self.best else replace(self.trial, configuration=in_force, promised=None)
 
     def needs_baseline(self, trial: Trial) -> bool:
-        """Return whether the best configuration has to be measured longer before a trial of small differences."""
-        small = trial.promised is not None and trial.promised < self.thresholds.small
-        if trial.purpose is Purpose.SAVING or small:
-            base = self.measured.get(self.best)
-            return (
-                self.best == (self.peak or self.best)
-                and base is not None
-                and len(base.values) < self.thresholds.baseline
-            )
-        return False
+        """Return whether the best configuration has to be measured longer, to judge a small difference."""
+        base = self.measured.get(self.best)
+        return trial.purpose is Purpose.SAVING and base is not None and len(base.values) < self.thresholds.baseline

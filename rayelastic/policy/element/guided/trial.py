@@ -29,20 +29,14 @@ class SearchThresholds:
         promised: margin of one that an estimate promises something of.
         saving: margin of a trial that mustn't be worse: of fewer threads, or of what was best under such a load.
         loss: share of the best throughput that a smaller configuration is aimed at losing, at most.
-        estimated_loss: the same for one that an estimate proposes.
         promise: relative gain that must be possible for a trial to be worth its periods.
         peak: the same of a peak between measured thread counts.
         nearly: share of the best estimate with which fewer threads are preferred.
-        small: relative gain up to which a difference is a small one.
-        baseline: samples of the best configuration before small differences are judged against it.
-        step: factor by which threads grow at first (P30), and once an estimate came true.
-        stride: that factor, once it came true.
-        true: share of an estimate that has to come true for it.
-        steep: gain that an estimate promises for a stride, as a share of the ideal gain, that makes it worth one.
-        rise: relative gain of the last step from which on one more is tried, whatever an estimate says.
+        baseline: samples of the best configuration before fewer threads are judged against it.
+        pays: relative throughput that a trial has to promise while others are withheld.
+        step: factor by which threads grow (P30).
         doubt: relative error of an estimate of no difference, as a standard deviation.
         doubted: the same of an estimate of a difference, as a share of its logarithm.
-        optimism: share of the usual cost of a hop that is hoped for before one was measured.
         alike: relative difference in queues up to which two placements are alike.
         savings: trials of fewer threads that may fail.
         confirmed: samples of what is kept after an exploration, at least.
@@ -63,20 +57,14 @@ class SearchThresholds:
     promised: Margin = field(default_factory=lambda: Margin(-0.02, 0.05))
     saving: Margin = field(default_factory=lambda: Margin(-0.05, 0.005))
     loss: float = 0.03
-    estimated_loss: float = 0.01
     promise: float = 0.03
     peak: float = 0.05
     nearly: float = 0.99
-    small: float = 1.12
     baseline: int = 5
+    pays: float = 1.12
     step: int = 2
-    stride: int = 4
-    true: float = 0.9
-    steep: float = 0.5
-    rise: float = 0.2
     doubt: float = 0.03
     doubted: float = 0.5
-    optimism: float = 0.1
     alike: float = 0.1
     savings: int = 3
     confirmed: int = 3

@@ -27,17 +27,17 @@ FEWER = 0.7  # of the threads, which may do as well
 CROWD = 3  # times the threads that could be busy at once are too many
 MORE = (1, 2, 4)  # queues in the costliest pieces
 COSTLY_HOPS = 20.0  # hops; beside an operator of this cost a queue before it costs little
+CHEAP = 3  # tries where no operator costs that much and no queue has paid: what a hop costs is only estimated
 
 
 def exploration(known: Known, bounds: Bounds, thresholds: SearchThresholds) -> Trial | None:
     """Return what is worth a try by all that was measured; None: nothing, or nobody knows."""
     estimate = bounds.estimate
-    if (
-        estimate is None
-        or bounds.used is None
-        or not (known.best.queued or estimate.costly(COSTLY_HOPS) & bounds.movable)
-    ):
+    if estimate is None or bounds.used is None:
         return None
+    cheap = not (known.best.queued or estimate.costly(COSTLY_HOPS) & bounds.movable)
+    if cheap and known.explorations >= CHEAP:
+        return _once_more(known, thresholds)
     base = min(known.measured, key=lambda one: len(one.queued))
     gain = math.exp(known.measured[known.best].mean - known.measured[base].mean)
     reached = gain / estimate.most(bounds.cpus)
