@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 from rayelastic.runtime.watch.machine_load import MachineLoad, WaitedReader
@@ -62,3 +65,23 @@ def test_nothing_is_said_where_the_kernel_keeps_no_such_figures(tmp_path: Path) 
 def test_this_kernel_tells() -> None:
     waiting = MachineLoad().use().waiting
     assert waiting is None or waiting >= 0
+
+
+def test_processes_of_the_same_job_are_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job doesn't give way to its own coordinator, or to an element that starts (P32)."""
+    monkeypatch.setattr(psutil, "cpu_percent", lambda: 100.0)  # of the host, whoever else is busy on it
+    burner = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    try:
+        kin = psutil.Process(burner.pid)
+        clock = iter((1.0, 3.0, 4.0))
+        load = MachineLoad(clock=lambda: next(clock))
+        load.use((burner.pid,))
+        began = kin.cpu_times().user
+        while kin.cpu_times().user < began + 1.0:
+            assert burner.poll() is None
+        host = load.use((burner.pid,)).host
+    finally:
+        burner.kill()
+        burner.wait()
+    assert host == pytest.approx(1.0 - 0.5 / (psutil.cpu_count() or 1), abs=0.1)  # a second of two
+    assert load.use((burner.pid,)).host == 1.0  # it has ended

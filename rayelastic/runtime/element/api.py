@@ -159,8 +159,13 @@ class ElementApi(Protocol):
         """Pause the decisions of its loops, or resume them."""
         ...
 
-    def share_host(self, budget: CpuBudget | None, /) -> HostUse:
-        """Limit it to its share of the host from now on (None: the whole host); return what it has used so far."""
+    def share_host(self, budget: CpuBudget | None, kin: tuple[int, ...] = (), /) -> HostUse:
+        """Limit it to its share of the host from now on; return what it has used so far.
+
+        Args:
+            budget: Its share; None: the whole host.
+            kin: Processes of the job on its host whose use no budget accounts for. It doesn't give way to them.
+        """
         ...
 
     def send_state(

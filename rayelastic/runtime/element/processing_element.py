@@ -216,9 +216,9 @@ class ProcessingElement:
         if self._running is not None:
             self._running.pause_levels(paused)
 
-    def share_host(self, budget: CpuBudget | None) -> HostUse:
+    def share_host(self, budget: CpuBudget | None, kin: tuple[int, ...] = ()) -> HostUse:
         """Limit it to its share of the host from now on. See ElementApi."""
-        return self._started().share_host(budget)
+        return self._started().share_host(budget, kin)
 
     def advance(self, epoch: int) -> None:
         """Reject links of older epochs from now on, because they come from elements that were replaced."""

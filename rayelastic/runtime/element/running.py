@@ -150,10 +150,10 @@ class Running:
     def _cpus(self) -> int:
         return self.budget.cpus if self.budget is not None else available_cpus()
 
-    def share_host(self, budget: CpuBudget | None) -> HostUse:
+    def share_host(self, budget: CpuBudget | None, kin: tuple[int, ...]) -> HostUse:
         """Limit it to its share of the host from now on. See ElementApi."""
         if self._adaptation is not None:
-            self._adaptation.budget = budget
+            self._adaptation.budget, self._adaptation.kin = budget, kin
         return HostUse(cpu_seconds(self.scheduler.sample()), waited_seconds(), available_cpus())
 
     def stop(self, drain: bool) -> None:

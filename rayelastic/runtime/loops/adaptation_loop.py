@@ -251,6 +251,7 @@ class AdaptationLoop(PeriodicLoop):
         self._wanted: Decision | None = None
         self._late: dict[str, int] = {}  # {operator: periods for which it should have switched}
         self.budget: CpuBudget | None = None  # set by the loop over hosts
+        self.kin: tuple[int, ...] = ()  # likewise, processes of the job on this host that have no part in a budget
 
     def stop(self) -> None:
         """End it; the current configuration stays."""
@@ -277,7 +278,7 @@ class AdaptationLoop(PeriodicLoop):
             if self._shows_too_little(before, after, now - since):
                 continue
             try:
-                done = self.step(before, after, now - since, at=now - started, cpu=load.use())
+                done = self.step(before, after, now - since, at=now - started, cpu=load.use(self.kin))
             except Exception:
                 log.exception("adaptation of %s ends: its controller failed", self._settings.pe)
                 return
@@ -285,7 +286,7 @@ class AdaptationLoop(PeriodicLoop):
             if done.changed:
                 if self._stopped.wait(period * WARM_UP):
                     return
-                load.use()  # a new window
+                load.use(self.kin)  # a new window
                 after, now = self._scheduler.sample(), self._clock()
             before, since = after, now
 

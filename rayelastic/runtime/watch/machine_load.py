@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -114,7 +115,7 @@ class CpuUse:
 
     Args:
         own: CPUs that this process kept busy.
-        host: Share of all CPUs of the host that were busy, 0..1.
+        host: Share of all CPUs of the host that were busy, without those of kin, 0..1.
         waiting: CPUs that threads of this process waited for, ready to run; None: the kernel doesn't report it.
     """
 
@@ -128,21 +129,42 @@ class MachineLoad:
 
     Args:
         waited: Reads how long this process's threads waited.
+        clock: Returns seconds.
     """
 
-    def __init__(self, waited: WaitedReader | None = None) -> None:
+    def __init__(self, waited: WaitedReader | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self._process = psutil.Process()
         self._process.cpu_percent()
         psutil.cpu_percent()
         self._reader = waited or _WAITED
         self._waited, self._since = self._reader.read()
         self._waiting: float | None = None
+        self._clock = clock
+        self._kin: dict[int, tuple[float, float]] = {}  # the time, and CPU seconds until then, by process
 
-    def use(self) -> CpuUse:
-        """Return the CPU use since the last call, or since this object was made."""
+    def use(self, kin: Collection[int] = ()) -> CpuUse:
+        """Return the CPU use since the last call, or since this object was made.
+
+        Args:
+            kin: Processes of the same job on this host, which don't count as others.
+        """
         now, at = self._reader.read()
         if at > self._since:  # otherwise another element has just read, and the last value holds
             waited = sum(ns - self._waited.get(task, 0) for task, ns in now.items())
             self._waiting = waited / 1e9 / (at - self._since) if now else None
             self._waited, self._since = now, at
-        return CpuUse(self._process.cpu_percent() / 100, psutil.cpu_percent() / 100, self._waiting)
+        busy = psutil.cpu_percent() / 100 - self._cpus_of(kin) / (psutil.cpu_count() or 1)
+        return CpuUse(self._process.cpu_percent() / 100, max(0.0, busy), self._waiting)
+
+    def _cpus_of(self, kin: Collection[int]) -> float:
+        """Return the CPUs that these processes kept busy since the last call; one that is new counts from now on."""
+        before, self._kin, at = self._kin, {}, self._clock()
+        for pid in kin:
+            with contextlib.suppress(psutil.Error):  # it has ended
+                times = psutil.Process(pid).cpu_times()
+                self._kin[pid] = at, times.user + times.system
+        return math.fsum(
+            (seconds - before[pid][1]) / max(at - before[pid][0], 1e-9)
+            for pid, (_, seconds) in self._kin.items()
+            if pid in before
+        )

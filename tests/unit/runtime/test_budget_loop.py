@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import cast
 
 import pytest
@@ -27,11 +28,12 @@ class Element:
         self.seconds, self.waited = 0.0, 0.0
         self.problem: Exception | None = None
         self.budget: CpuBudget | None = None
+        self.kin: tuple[int, ...] = ()
 
-    def share_host(self, budget: CpuBudget | None) -> HostUse:
+    def share_host(self, budget: CpuBudget | None, kin: tuple[int, ...] = ()) -> HostUse:
         if self.problem is not None:
             raise self.problem
-        self.budget = budget
+        self.budget, self.kin = budget, kin
         return HostUse(self.seconds, self.waited, CPUS)
 
 
@@ -70,6 +72,19 @@ def test_hosts_are_shared_out_each_by_itself() -> None:
     hosts = Hosts(a="one", b="one", c="two", d="three", e="three")
     assert hosts.passes(5, a=7.0, b=1.0, c=8.0, d=2.0, e=2.0) == {"a": 4, "b": 4, "c": None, "d": None, "e": None}
     assert hosts.elements["a"].budget == CpuBudget(4, CPUS, siblings=1.0)
+
+
+def test_elements_learn_which_processes_of_their_host_belong_to_the_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They give way neither to the coordinator nor to elements without a budget, whose use no budget accounts for."""
+    monkeypatch.setattr("socket.gethostname", lambda: "one")
+    hosts = Hosts(a="one", b="one", c="two")
+    for number, element in enumerate(hosts.elements.values()):
+        element.pid = 100 + number
+    hosts.passes(1, a=1.0, b=1.0, c=1.0)
+    kin = [set(element.kin) for element in hosts.elements.values()]
+    assert kin == [{os.getpid(), 101}, {os.getpid(), 100}, set()]
+    hosts.passes(5, a=7.0, b=7.0)
+    assert [element.kin for element in hosts.elements.values()] == [(os.getpid(),), (os.getpid(),), ()]
 
 
 def test_elements_of_one_process_wait_together() -> None:

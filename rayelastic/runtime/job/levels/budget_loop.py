@@ -1,12 +1,15 @@
 """The coordinator's loop over hosts: measures each element's CPU use, computes fair shares, and sets changed ones.
 
-The policy decides (`CpuBudgets`); each element keeps its budget by itself (`AdaptationLoop.budget`). Hosts with one
-element of the job are left alone.
+The policy decides (`CpuBudgets`); each element keeps its budget by itself (`AdaptationLoop.budget`). A host with one
+element of the job has no budgets. Elements learn which processes of their host belong to the job: they don't give way
+to the coordinator, nor to elements that start.
 """
 
 from __future__ import annotations
 
 import logging
+import os
+import socket
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -68,10 +71,10 @@ class BudgetLoop(PeriodicLoop):
         self._counted: dict[str, tuple[HostUse, float]] = {}  # with the time of the report
 
     def start(self) -> None:
-        """Start its thread, unless there is nothing to share yet or it has been started; cheap to repeat."""
-        elements = self._elements()
+        """Start its thread, unless no element needs it yet, or it has been started; cheap to repeat."""
+        elements = self._elements().values()
         if self._thread is None and (
-            len(elements) > 1 or any(status.budget is not None for status in elements.values())
+            len(elements) > 1 or any(s.budget is not None or s.pid not in (0, os.getpid()) for s in elements)
         ):
             super().start()
 
@@ -97,6 +100,9 @@ class BudgetLoop(PeriodicLoop):
         for node, elements_there in by_host.items():
             if len(elements_there) > 1 or any(status.budget is not None for status in elements_there.values()):
                 self._share(node, elements_there)
+            elif any(status.pid != os.getpid() for status in elements_there.values()):
+                for pe in elements_there:
+                    self._tell(node, pe, elements_there)
 
     def _share(self, node: str, there: Mapping[str, PEStatus]) -> None:
         budgets = {pe: status.budget for pe, status in there.items() if status.budget is not None}
@@ -126,7 +132,7 @@ class BudgetLoop(PeriodicLoop):
         if self._stopped.is_set():
             return None
         try:
-            return self._element(pe, ANSWER_TIMEOUT).share_host(self._budget(node, pe, there))
+            return self._element(pe, ANSWER_TIMEOUT).share_host(self._budget(node, pe, there), self._kin(node, pe))
         except (PELostError, StateError, TimeoutError):  # its watcher reports a loss
             return None
 
@@ -140,6 +146,17 @@ class BudgetLoop(PeriodicLoop):
         seconds = max(now - then, 1e-9)
         waited = max(0.0, use.waited_seconds - before.waited_seconds)  # the time of ended threads is lost
         return (use.cpu_seconds - before.cpu_seconds) / seconds, waited / seconds
+
+    def _kin(self, node: str, pe: str) -> tuple[int, ...]:
+        """Return the other processes of the job on an element's host whose use its budget doesn't account for."""
+        elements, host = self._elements(), self._hosts.get(node)
+        budgeted = host.budgets.given if host is not None else {}
+        siblings = budgeted if pe in budgeted else {}
+        found = {s.pid for name, s in elements.items() if s.node == node and s.pid and name not in siblings}
+        if socket.gethostname() == node:
+            found.add(os.getpid())
+        own = {elements[pe].pid} if pe in elements else set()
+        return tuple(sorted(found - own - {elements[name].pid for name in siblings if name in elements}))
 
     def _budget(self, node: str, pe: str, there: Mapping[str, PEStatus]) -> CpuBudget | None:
         host = self._hosts.get(node)
