@@ -1,8 +1,8 @@
 """CPUs of one process for its elastic stages: fair shares, as elements of a job on one host have them.
 
-IPDPS'09 closes with competing elastic operators that settle fairly (S10). Its algorithm alone doesn't do that: a stage
-with more channels has more of the CPUs, so each further channel pays, at the cost of the other stages. Must not know
-who measures, nor how a stage finds its number of channels.
+IPDPS'09 closes with competing elastic operators that settle fairly (S10). Its algorithm alone doesn't do that. A stage
+with more channels has more of the CPUs, so each further channel pays. The other stages pay for it. Must not know who
+measures, nor how a stage finds its number of channels.
 """
 
 from __future__ import annotations

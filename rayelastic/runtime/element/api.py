@@ -164,7 +164,7 @@ class ElementApi(Protocol):
 
         Args:
             budget: Its share; None: the whole host.
-            kin: Processes of the job on its host whose use no budget accounts for. It doesn't give way to them.
+            kin: Processes of the job on its host whose use no budget accounts for. It leaves them no CPUs.
         """
         ...
 

@@ -62,8 +62,7 @@ class GuidedThresholds:
         minor: change of throughput that is a new level of the old load, and no new load.
         recalled: relative difference up to which a remembered throughput was met again.
         memory: settled samples that are kept.
-        backlog: periods after a demand that was met has grown, in which sources are taken to work off a backlog until
-            it is met again; after these no backlog explains the load.
+        backlog: most periods in which sources count as working off a backlog, from when a demand that was met grows.
     """
 
     search: SearchThresholds = field(default_factory=SearchThresholds)

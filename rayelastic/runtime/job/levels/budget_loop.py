@@ -1,8 +1,8 @@
 """The coordinator's loop over hosts: measures each element's CPU use, computes fair shares, and sets changed ones.
 
 The policy decides (`CpuBudgets`); each element keeps its budget by itself (`AdaptationLoop.budget`). A host with one
-element of the job has no budgets. Elements learn which processes of their host belong to the job: they don't give way
-to the coordinator, nor to elements that start.
+element of the job has no budgets. Elements learn which processes of their host belong to the job: they leave
+no CPUs to the coordinator, nor to elements that start.
 """
 
 from __future__ import annotations
