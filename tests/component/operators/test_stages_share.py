@@ -11,9 +11,9 @@ from rayelastic.job import start
 from tests.waiting import wait_until
 
 STAGES = [f"stage{number}" for number in range(4)]
-BEFORE, MEASURED = 100_000, 500_000  # tuples of all stages: until they have settled, and those that count
+BEFORE, MEASURED = 200_000, 500_000  # tuples of all stages: until they have settled, and those that count
 PERIOD = 0.2  # s
-EQUAL = 1.15
+EQUAL = 1.5  # by half a minute, on a host that others use too; 3 without shares
 
 
 def dear(t: Any) -> float:
@@ -32,18 +32,21 @@ def test_four_equal_stages_get_equal_shares() -> None:
         source.elastic(lambda s: s.map(dear, name="dear"), name=stage, most=8).sink(rel.count(), name=f"out of {stage}")
     job = start(topology, rel.JobConfig(elasticity=rel.Elasticity(thread_period=PERIOD, remember=False)))
 
+    seen: list[list[int]] = []  # channels of each stage, look by look
+
     def taken() -> list[int]:
         metrics = job.metrics()
+        seen.append([metrics.operator(stage).channels for stage in STAGES])
         return [metrics.operator(stage).tuples_in for stage in STAGES]
 
     try:
         wait_until(job, lambda: sum(taken()) >= BEFORE, look=0.1)
         settled = taken()
+        seen.clear()
         wait_until(job, lambda: sum(taken()) >= sum(settled) + MEASURED, look=0.1)
-        now, metrics = taken(), job.metrics()
+        now = taken()
     finally:
         job.close()
     rates = [after - before for before, after in zip(settled, now, strict=True)]
-    channels = [metrics.operator(stage).channels for stage in STAGES]
-    assert len(set(channels)) == 1, (channels, rates)
-    assert max(rates) <= EQUAL * min(rates), (channels, rates)
+    assert all(len(set(channels)) == 1 for channels in seen), seen
+    assert max(rates) <= EQUAL * min(rates), rates
