@@ -18,7 +18,7 @@ PAUSE = 0.02  # s
 
 
 class Kin(NamedTuple):
-    count: int
+    processes: int
 
 
 def kin_of_this_process(t: Any) -> Kin:
@@ -37,7 +37,7 @@ def test_the_coordinator_is_no_other_process(ray_cluster: str) -> None:
     seen = topology.source(rel.sequence(1 << 40), name="numbers").map(
         kin_of_this_process, name="look", schema=Kin, lane="python"
     )
-    seen.filter(lambda t: t.count > 0, name="kin").sink(rel.count(), name="out")
+    seen.filter(lambda t: t.processes > 0, name="kin").sink(rel.count(), name="out")
     job = rel.submit(topology, config=rel.JobConfig(regions="manual"))
     try:
         wait_until(job, lambda: job.metrics().operator("out").tuples_in > 0)
