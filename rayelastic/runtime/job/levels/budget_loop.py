@@ -71,10 +71,13 @@ class BudgetLoop(PeriodicLoop):
         self._counted: dict[str, tuple[HostUse, float]] = {}  # with the time of the report
 
     def start(self) -> None:
-        """Start its thread, unless no element needs it yet, or it has been started; cheap to repeat."""
+        """Start its thread, unless no element needs it yet, or it has been started; cheap to repeat.
+
+        An element needs it that shares its host, has a budget, or has a process of its own, or one that isn't known.
+        """
         elements = self._elements().values()
         if self._thread is None and (
-            len(elements) > 1 or any(s.budget is not None or s.pid not in (0, os.getpid()) for s in elements)
+            len(elements) > 1 or any(s.budget is not None or s.pid != os.getpid() for s in elements)
         ):
             super().start()
 
