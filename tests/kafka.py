@@ -78,14 +78,15 @@ class Topics:
         """Return the messages that a consumer with `read_committed` sees, by partition and offset."""
         import confluent_kafka
 
-        own = {"group.id": "readers", "enable.auto.commit": "false", "isolation.level": "read_committed"}
+        own = {"group.id": "readers", "enable.auto.commit": "false", "isolation.level": "read_committed", "fetch.wait.max.ms": 10}
         consumer = confluent_kafka.Consumer({**self._settings, **own, "enable.partition.eof": True})
         try:
             partitions = sorted(consumer.list_topics(topic, 10).topics[topic].partitions)
             consumer.assign([confluent_kafka.TopicPartition(topic, number, 0) for number in partitions])
             messages, left = [], set(partitions)
             while left:
-                for message in consumer.consume(10_000, 1.0):
+                # more than one at a time would wait for all of them, or for the whole time
+                for message in [*consumer.consume(1, 1.0), *consumer.consume(10_000, 0)]:
                     error: Any = message.error()
                     if error is None:
                         messages.append(message)

@@ -173,7 +173,9 @@ class Transactions:
         with raising(self._explained):
             producer = confluent_kafka.Producer({**self._settings, "transactional.id": self._name})
             try:
-                producer.init_transactions(TIMEOUT)
+                for _ in range(2):  # the first broker to answer, and one that it names
+                    producer.list_topics(self._topic, TIMEOUT)
+                producer.init_transactions(TIMEOUT)  # asks a broker at once if it is connected, otherwise after 0.5 s
                 return producer, self.token()
             except BaseException:
                 self._end(producer)  # or it would go on by itself, and fence the next one
