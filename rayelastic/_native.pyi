@@ -828,6 +828,14 @@ class KafkaConsumer:
     def position(self, emitted: int) -> list[tuple[int, int]]:
         """The next offset of each partition after so many records."""
 
+    def set_ends(self, ends: Sequence[tuple[int, int]]) -> None:
+        """Where partitions end now: (partition, offset after its last message)."""
+
+    def lag(self) -> tuple[int, int | None]:
+        """
+        Messages that it hasn't read, and the timestamp of the last one that it has, ms since 1970; of several partitions, the oldest.
+        """
+
     @property
     def dropped(self) -> int:
         """Messages that didn't decode."""

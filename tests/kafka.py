@@ -56,6 +56,20 @@ class Topics:
         self._admin.create_partitions([NewPartitions(name, partitions)])[name].result()
         self._producer.list_topics(name, 10)  # or the producer doesn't know them yet
 
+    def committed(self, group: str, topic: str) -> list[int]:
+        """Return the offsets that a group has committed; negative where there is none."""
+        import confluent_kafka
+
+        consumer = confluent_kafka.Consumer({**self._settings, "group.id": group})
+        try:
+            partitions = consumer.list_topics(topic, 10).topics[topic].partitions
+            asked = [confluent_kafka.TopicPartition(topic, number) for number in partitions]
+            return [one.offset for one in consumer.committed(asked, timeout=10)]
+        except confluent_kafka.KafkaException:
+            return [-1]  # its coordinator has just begun
+        finally:
+            consumer.close()
+
     def forget(self, group: str) -> None:
         """Remove the offsets of a group, as the brokers do in time."""
         self._admin.delete_consumer_groups([group])[group].result()
@@ -78,8 +92,9 @@ class Topics:
         """Return the messages that a consumer with `read_committed` sees, by partition and offset."""
         import confluent_kafka
 
-        own = {"group.id": "readers", "enable.auto.commit": "false", "isolation.level": "read_committed", "fetch.wait.max.ms": 10}
-        consumer = confluent_kafka.Consumer({**self._settings, **own, "enable.partition.eof": True})
+        own = {"group.id": "readers", "enable.auto.commit": "false", "isolation.level": "read_committed"}
+        to_the_end = {"enable.partition.eof": True, "fetch.wait.max.ms": 10}
+        consumer = confluent_kafka.Consumer({**self._settings, **own, **to_the_end})
         try:
             partitions = sorted(consumer.list_topics(topic, 10).topics[topic].partitions)
             consumer.assign([confluent_kafka.TopicPartition(topic, number, 0) for number in partitions])

@@ -40,7 +40,9 @@ class SourceOperator:
             that it emits again. By default it emits all again.
         place: Returns a place before its held position; None if the number of rows suffices.
         position: Of a source that reports its position, returns it after so many rows in this run; see Input.
-        watch: Receives, before the start, a function that returns the rows emitted in this run.
+        watch: Receives, before the start, a function that returns the rows emitted in this run, and a name that no
+            other source has.
+        lag: Returns the rows that it hasn't read and how many seconds it is behind; None if it can't know.
         stop: Ends its reader.
         problem: The error that it failed with, if Python reads.
         files: The local files that it reads, with their identity when it was made.
@@ -52,7 +54,8 @@ class SourceOperator:
     seek: Callable[[int, Input | None], int] = lambda position, _: position
     place: Callable[[], Place | None] = lambda: None
     position: Callable[[int], object] = lambda _: None
-    watch: Callable[[Callable[[], int]], None] = lambda _: None
+    watch: Callable[[Callable[[], int], str], None] = lambda *_: None
+    lag: Callable[[], tuple[int, float] | None] = lambda: None
     stop: Callable[[], None] = lambda: None
     problem: Problem = field(default_factory=Problem)
     files: Mapping[str, FileIdentity] = field(default_factory=dict)

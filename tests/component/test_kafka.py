@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import re
+import threading
+import time
+import urllib.request
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -356,3 +361,39 @@ def test_what_is_wrong_with_the_brokers_is_an_error_before_anything_starts(
     topology.source(rel.kafka("127.0.0.1:1", "t"), name="messages").sink(rel.list(), name="out")
     with raises(SourceLostError, "source-unreachable", "127.0.0.1:1", operator="messages"):
         rel.run(topology)
+
+
+OPENED = threading.Event()
+MANY = 60_000  # messages, more than queues hold
+
+
+def waits(t: Any) -> int:
+    return OPENED.wait(PATIENCE) and len(t.value)
+
+
+def test_lag_and_time_behind_are_shown_and_offsets_are_committed(topics: Topics) -> None:
+    topic = topics.make(2)
+    topics.write(topic, texts(MANY), timestamp=int(1000 * (time.time() - 500)))
+    topics.transaction(topic, [b"committed"], commits=True)
+    topology = rel.Topology("lags")
+    read = topology.source(rel.kafka(topics.address, topic), name="messages")
+    read.map(waits, name="waits", schema={"length": int}, lane="python").sink(rel.count(), name="out")
+    with closing(rel.start(topology, metrics_port=0)) as job:
+        while not (source := job.metrics().operator("messages")).behind_seconds:
+            job.pause(0.01)
+        assert 0 < source.lag < MANY + 3
+        assert 500 <= source.behind_seconds < 500 + PATIENCE
+        topics.write(topic, texts(MANY), partition=1)
+        while (more := job.metrics().operator("messages").lag) < source.lag + MANY // 2:  # the brokers are asked again
+            job.pause(0.01)
+        text = urllib.request.urlopen(f"http://127.0.0.1:{job.metrics_port}/metrics").read().decode()
+        shown = re.search(r'^rayelastic_operator_lag\{.*operator="messages".*\} (\d+)', text, re.M)
+        assert shown is not None
+        assert 0 < int(shown[1]) <= more
+        OPENED.set()
+        wait_for(job, "out", 2 * MANY + 1)
+        while (source := job.metrics().operator("messages")).lag:  # marks of transactions are no messages
+            job.pause(0.01)
+        assert source.behind_seconds == 0
+        while sum(topics.committed("rayelastic-lags-messages", topic)) < 2 * MANY + 1:
+            job.pause(0.01)

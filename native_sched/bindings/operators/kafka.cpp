@@ -86,6 +86,17 @@ void bind_kafka(nb::module_& module) {
       .def(
           "position", [](KafkaObject& self, std::int64_t emitted) { return self.consumer->position(emitted); }, nb::arg("emitted"),
           nb::call_guard<nb::gil_scoped_release>(), "The next offset of each partition after so many records.")
+      .def(
+          "set_ends",
+          [](KafkaObject& self, const std::vector<std::pair<std::int32_t, std::int64_t>>& ends) { self.consumer->set_ends(ends); },
+          nb::arg("ends"), "Where partitions end now: (partition, offset after its last message).")
+      .def(
+          "lag",
+          [](const KafkaObject& self) {
+            const KafkaLag lag = self.consumer->lag();
+            return std::pair(lag.messages, lag.read_at);
+          },
+          "Messages that it hasn't read, and the timestamp of the last one that it has, ms since 1970; of several partitions, the oldest.")
       .def_prop_ro(
           "dropped", [](const KafkaObject& self) { return self.consumer->dropped(); }, "Messages that didn't decode.")
       .def_prop_ro(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -101,6 +102,10 @@ class Client:
         self._explained = explained
         self._reported: dict[str, str] = {}  # errors of the connection, with which a time-out is explained
         self._asking: Any = None
+        self._committing: Any = None  # a consumer of its group
+        self._asked: Mapping[int, int] = {}  # the offsets of the last commit
+        self._committed: Mapping[int, int] | None = {}  # those that are committed; None: there is no answer yet
+        self._warned = False
         self._consumer: Any = None
         with self._raising():
             self._consumer = confluent_kafka.Consumer({**settings, "error_cb": self._report})
@@ -129,6 +134,33 @@ class Client:
             if bounds is None:
                 raise self._explained.of("_TIMED_OUT", "it doesn't report the offsets")
             return bounds
+
+    def ends(self, partitions: Iterable[int], timeout: float) -> list[tuple[int, int]]:
+        """Return where partitions end; none if no broker answers in time.
+
+        The admin client isn't used: it ends the process by a failed assertion if a broker is lost meanwhile.
+        """
+        import confluent_kafka
+
+        asked = [confluent_kafka.TopicPartition(self._topic, n, confluent_kafka.OFFSET_END) for n in partitions]
+        try:
+            found = self._consumer.offsets_for_times(asked, timeout=timeout)
+        except confluent_kafka.KafkaException:
+            return []
+        return [(one.partition, one.offset) for one in found if one.error is None]
+
+    def commit(self, group: str, offsets: Mapping[int, int]) -> None:
+        """Commit offsets under a group, for tools that show its lag; doesn't wait. A rejection is a warning."""
+        import confluent_kafka
+
+        if self._committing is None:
+            own: dict[str, Any] = {**self._settings, "group.id": group, "on_commit": self._on_commit}
+            self._committing = confluent_kafka.Consumer(own)
+        self._committing.poll(0)  # calls `_on_commit`
+        if offsets and self._committed is not None and offsets != self._committed:
+            at = [confluent_kafka.TopicPartition(self._topic, number, offset) for number, offset in offsets.items()]
+            self._committing.commit(offsets=at, asynchronous=True)
+            self._committed, self._asked = None, offsets
 
     def offsets_at(self, at: dt.datetime, partitions: Iterable[int]) -> dict[int, int]:
         """Return the first offset of each partition whose timestamp isn't before a time; -1: none."""
@@ -184,6 +216,8 @@ class Client:
     def close(self) -> None:
         """End the connections."""
         self._consumer.close()
+        if self._committing is not None:
+            self._committing.close()
 
     # -- implementation -------------------------------------------------------------------------------------------
 
@@ -194,6 +228,15 @@ class Client:
             names: dict[str, Any] = {name: value for name, value in self._settings.items() if name.startswith(SHARED)}
             self._asking = AdminClient(names)
         return self._asking
+
+    def _on_commit(
+        self, error: confluent_kafka.KafkaError | None, at: Sequence[confluent_kafka.TopicPartition]
+    ) -> None:
+        error = error or next((one.error for one in at if one.error is not None), None)
+        self._committed = self._asked if error is None else {}
+        if error is not None and error.name() not in AWAY and not self._warned:
+            self._warned = True
+            warnings.warn(f"the offsets of topic {self._topic!r} can't be committed: {error.str()}", stacklevel=2)
 
     def _report(self, error: confluent_kafka.KafkaError) -> None:
         self._reported[error.name()] = error.str()

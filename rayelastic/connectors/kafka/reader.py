@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TopicReader", "kafka_source"]
 
-LOOK = 1.0  # seconds between looks at the broker while it is away, and between two clearings of the positions
+LOOK = 1.0  # seconds between looks at the broker while it is away, at the ends, and between two clearings of positions
 DISCOVERY = 30.0  # seconds between looks for new partitions
 PATIENCE = 30.0  # seconds that a source waits for a broker by itself, before the job does
 BACKOFF = "2"  # ms; by default a consumer that is slower than the fetch waits for a second each time its queue was full
@@ -53,6 +53,7 @@ def kafka_source(spec: OperatorSpec, schema: _native.Schema, body: KafkaSource) 
         seek=reader.seek,
         position=reader.position,
         watch=reader.watch,
+        lag=reader.lag,
         stop=reader.stop,
         problem=problem,
     )
@@ -101,7 +102,7 @@ class TopicReader:
         settings = {
             "bootstrap.servers": body.brokers,
             "client.id": "rayelastic",
-            "group.id": f"rayelastic-{body.topic}",  # nothing is committed under it
+            "group.id": f"rayelastic-{body.topic}",  # not that of the committed offsets, unless the user sets it
             "isolation.level": "read_committed",
             "log_level": "0",
             "fetch.queue.backoff.ms": BACKOFF,
@@ -113,7 +114,7 @@ class TopicReader:
         }
         self._client = Client(settings, body.topic, self._explained)
         self._partitions = self._client.partitions()
-        own = {**settings, "enable.partition.eof": "true" if body.is_bounded else "false"}
+        own = {**settings, "enable.partition.eof": "true"}
         numbers = [body.schema.names.index(name) for name in dict(body.fields).values()]
         at = dict(zip(dict(body.fields), numbers, strict=True))
         key, timestamp, partition, offset = (at.get(part, -1) for part in MESSAGE_FIELDS)
@@ -128,6 +129,7 @@ class TopicReader:
         self.left_out = DroppedMessages(body.topic, self.consumer)
         self._saved: dict[str, Any] | None = None
         self._emitted: Callable[[], int] = lambda: 0
+        self._group = dict(body.settings).get("group.id", "")
         self._lock = threading.Lock()  # guards the fields below
         self._topic_id = ""
         self._ends: dict[int, int] = {}
@@ -155,9 +157,15 @@ class TopicReader:
                 return None if self._saved is None else _for_json(**self._saved)
             return _for_json(self._topic_id, dict(self.consumer.position(emitted)), self._ends)
 
-    def watch(self, emitted: Callable[[], int]) -> None:
-        """Register a callback that returns the rows emitted in this run, so that older positions can be discarded."""
+    def lag(self) -> tuple[int, float]:
+        """Return the messages that it hasn't read, and how many seconds it is behind."""
+        messages, read_at = self.consumer.lag()
+        return messages, 0.0 if read_at is None else max(0.0, time.time() - read_at / 1000)
+
+    def watch(self, emitted: Callable[[], int], name: str) -> None:
+        """Register a callback that returns the rows emitted in this run, whose offsets it commits under the name."""
         self._emitted = emitted
+        self._group = self._group or f"rayelastic-{name}"
 
     def stop(self) -> None:
         """Make it end soon."""
@@ -195,6 +203,7 @@ class TopicReader:
         with self._lock:
             self._topic_id, self._ends, self._has_begun = topic_id, ends, True
             self.consumer.assign([(number, start, ends.get(number, -1)) for number, start in starts.items()])
+        self.consumer.set_ends([(number, high) for number, (_, high) in bounds.items()])
 
     def _starts(self, bounds: Mapping[int, tuple[int, int]]) -> dict[int, int]:
         start = self._body.start
@@ -238,12 +247,17 @@ class TopicReader:
                 away = now if away is None else away
             if away is not None and event is None:
                 away = self._waited(away, now)
-            if now >= tidied + LOOK:
-                self.position(self._emitted())
+            if now >= tidied + LOOK and away is None:
+                self._follow()
                 tidied = now
             if now >= discovered + DISCOVERY and away is None and not self._body.is_bounded:
                 self._discover()
                 discovered = now
+
+    def _follow(self) -> None:
+        """Ask where the partitions end, and commit where they continue; what is needed no more is dropped."""
+        self.consumer.set_ends(self._client.ends(self._partitions, LOOK))
+        self._client.commit(self._group, dict(self.consumer.position(self._emitted())))
 
     def _is_away(self, name: str, partition: int, offset: int, text: str) -> bool:
         """Return whether an event says that no broker answers.

@@ -144,7 +144,7 @@ class Poller:
             self._given = max(self._given, given - left)
             return {name: (at.position, at.given, at.ended) for name, at in self._at.items()}
 
-    def watch(self, given: Callable[[], int]) -> None:
+    def watch(self, given: Callable[[], int], _: str) -> None:
         """Register a callback that returns the rows emitted in this run, so that older positions can be discarded."""
         self._given_now = given
 

@@ -191,6 +191,15 @@ class HostedOperators:
         self._objects.close(left_behind)
         self._loop.close()
 
+    def numbers(self) -> dict[str, dict[str, float]]:
+        """Return what the scheduler doesn't count: {field of a sample: {operator: value}}."""
+        lags = {name: lag for name, source in self.sources.items() if (lag := source.lag()) is not None}
+        return {
+            "channels": {name: width.active for name, width in self.widths.items()},
+            "lag": {name: rows for name, (rows, _) in lags.items()},
+            "behind_seconds": {name: seconds for name, (_, seconds) in lags.items()},
+        }
+
     def bad_rows(self) -> dict[str, int]:
         """Return the number of rows that each source and sink has dropped because it can't read or write them."""
         ends: dict[str, SourceOperator | SinkOperator] = {**self.sources, **self.sinks}

@@ -142,7 +142,7 @@ class ProcessingElement:
             links=links,
             port=port,
             latencies={name: tuple(marks) for name in self._hosted.sinks if (marks := natives[name].latency)},
-            widths={name: width.active for name, width in self._hosted.widths.items()},
+            numbers=self._hosted.numbers(),
             bad_rows=self._hosted.bad_rows(),
             hot_keys=self._routing.hot_keys(),
         )

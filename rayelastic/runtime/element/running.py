@@ -105,7 +105,7 @@ class Running:
         self._channels = channel_loop(spec, self.scheduler.sample, self.ids, hosted.widths, self._cpus)
         hosted.wakes(self.scheduler.poke, self.ids)
         for name, source in hosted.sources.items():
-            source.watch(functools.partial(self.given, name))
+            source.watch(functools.partial(self.given, name), f"{spec.job}-{name}")
         self._alarm = alarm_of(spec, self.scheduler.poke, self.ids)
         hosted.begin()
         # Last: operators run from here on, and an interrupt must not leave a scheduler that can't be ended.

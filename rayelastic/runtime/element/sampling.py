@@ -18,8 +18,6 @@ from rayelastic.runtime.watch.machine_load import resident_bytes
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
     from rayelastic import _native
     from rayelastic.graph.spec.operator_spec import OperatorSpec
     from rayelastic.runtime.values.hot_key import HotKey
@@ -27,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ElementSampling"]
 
-_NOT_NATIVE = ("errors", "channels")  # numbers that the scheduler doesn't count
+_NOT_NATIVE = ("errors", "channels", "lag", "behind_seconds")  # numbers that the scheduler doesn't count
 _NATIVE = tuple(name for name in NUMBERS.names or () if name not in _NOT_NATIVE)
 _DROPPED = ("skipped", "untaken")  # native counters of dropped tuples
 
@@ -61,7 +59,7 @@ class ElementSampling:
         links: dict[str, dict[str, Any]],
         port: dict[str, int],
         latencies: Mapping[str, tuple[int, ...]],
-        widths: Mapping[str, int],
+        numbers: Mapping[str, Mapping[str, float]],
         bad_rows: Mapping[str, int],
         hot_keys: Mapping[str, HotKey],
     ) -> PESample:
@@ -74,19 +72,19 @@ class ElementSampling:
             links: The counters of each link.
             port: The counters of the data port.
             latencies: {sink: its marks by latency}.
-            widths: Channels in use, of stages.
+            numbers: {field: {operator: value}} of what the scheduler doesn't count.
             bad_rows: {source: rows that it dropped because they aren't of its schema}.
             hot_keys: {region: its most frequent key}.
         """
         counted = {name: np.frombuffer(column) for name, column in native.columns.items()}
-        numbers = np.zeros(len(self._names), NUMBERS)
+        table = np.zeros(len(self._names), NUMBERS)
         for name in _NATIVE:
-            numbers[name] = counted[name][self._ids]
-        numbers["watermark"] /= self._ticks
-        for name, channels in widths.items():
-            self._set(numbers, name, "channels", channels)
-        if failed is not None:
-            self._set(numbers, failed, "errors", 1)
+            table[name] = counted[name][self._ids]
+        table["watermark"] /= self._ticks
+        for field, values in {**numbers, "errors": {} if failed is None else {failed: 1.0}}.items():
+            for name, value in values.items():
+                if (row := self._rows.get(name)) is not None:
+                    table[field][row] = value
         more: dict[int, dict[str, Any]] = {}
         for name, marks in latencies.items():
             self._note(more, name, latency=marks)
@@ -112,7 +110,7 @@ class ElementSampling:
             seconds=seconds,
             threads=native.thread_count,
             gil_wait_seconds=native.gil_wait_seconds,
-            operators=OperatorTable(self._names, self._lanes, numbers, more),
+            operators=OperatorTable(self._names, self._lanes, table, more),
             links=links,
             port=port,
             threads_stuck=native.stuck,
@@ -120,10 +118,6 @@ class ElementSampling:
             cpu_seconds=native.engine_cpu_seconds + float(counted["cpu_seconds"].sum()),
             hot_keys=hot_keys,
         )
-
-    def _set(self, numbers: NDArray[np.void], name: str, field: str, value: int) -> None:
-        if (row := self._rows.get(name)) is not None:
-            numbers[field][row] = value
 
     def _note(self, more: dict[int, dict[str, Any]], name: str, **fields: Any) -> None:
         if (row := self._rows.get(name)) is not None:

@@ -98,6 +98,15 @@ class OperatorSample:
         "Calls of its function that raised; the first one ends the job.",
         top="errors", page="errors", panel=Panel("Errors", expr="{}"))
     lane: str = ""
+    lag: int = gauge(
+        "Of a source that reads Kafka, messages of the topic that it hasn't read; 0 for others.",
+        top="lag", page="messages behind", panel="Lag")
+    behind_seconds: float = gauge(
+        "Of a source that reads Kafka and has a lag, age of the last message that it has read, seconds. Of several "
+        "partitions, the highest.",
+        combine=max, top="behind", page="time behind", panel="Time behind", alert=Alert(
+            "SourceLags", "a source was more than 5 minutes behind its topic", "{} > 300", "5m",
+            "{{ $labels.operator }} of job {{ $labels.rel_job }} is more than 5 minutes behind its topic"))
     state_keys: int = gauge("Keys with state.", page="keys with state")
     state_bytes: int = gauge(
         "Memory of that state, bytes; without the Python objects in it.", page="state", panel="State")

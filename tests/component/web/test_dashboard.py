@@ -123,4 +123,4 @@ def test_alert_rules_are_valid_and_name_metrics_that_there_are() -> None:
     rules = CLUSTER / "alert_rules.yaml"
     checked = subprocess.run(["promtool", "check", "rules", str(rules)], capture_output=True, text=True, check=False)
     assert checked.returncode == 0, checked.stdout + checked.stderr
-    assert "10 rules found" in checked.stdout
+    assert "11 rules found" in checked.stdout

@@ -62,7 +62,7 @@ void KafkaConsumer::assign(const std::vector<KafkaRange>& ranges) {
       if (number >= partitions_.size()) partitions_.resize(number + 1);
       if (partitions_[number].assigned) continue;
       const bool done = range.end >= 0 && range.start >= range.end;
-      partitions_[number] = {.assigned = true, .done = done, .held = range.start, .end = range.end};
+      partitions_[number] = {.assigned = true, .done = done, .held = range.start, .end = range.end, .next = range.start};
       if (done) continue;
       new_.push_back(range.partition);
       ++open_;
@@ -131,6 +131,25 @@ std::vector<std::pair<std::int32_t, std::int64_t>> KafkaConsumer::position(std::
   return positions;
 }
 
+void KafkaConsumer::set_ends(const std::vector<std::pair<std::int32_t, std::int64_t>>& ends) {
+  const Lock lock(mutex_);
+  for (const auto& [number, end] : ends) {
+    if (const auto at = static_cast<std::size_t>(number); at < partitions_.size()) partitions_[at].topic_end = end;
+  }
+}
+
+KafkaLag KafkaConsumer::lag() const {
+  const Lock lock(mutex_);
+  KafkaLag lag;
+  for (const Partition& partition : partitions_) {
+    const std::int64_t end = partition.end < 0 ? partition.topic_end : partition.end;
+    if (!partition.assigned || partition.done || end <= partition.next) continue;
+    lag.messages += end - partition.next;
+    if (partition.read_at >= 0) lag.read_at = std::min(lag.read_at.value_or(partition.read_at), partition.read_at);
+  }
+  return lag;
+}
+
 std::int64_t KafkaConsumer::dropped() const {
   const Lock lock(mutex_);
   return dropped_;
@@ -160,7 +179,8 @@ std::size_t KafkaConsumer::consume(kafka::Message** messages, std::size_t room) 
 bool KafkaConsumer::on_error(const kafka::Message& message) {
   if (message.err == kafka::kPartitionEnd) {
     const Lock lock(mutex_);
-    const Partition& partition = partitions_[static_cast<std::size_t>(message.partition)];
+    Partition& partition = partitions_[static_cast<std::size_t>(message.partition)];
+    partition.next = std::max(partition.next, message.offset);  // marks of transactions come before it, which no reader sees
     return partition.end >= 0 && message.offset >= partition.end && finish_partition(message.partition);
   }
   const std::string text(static_cast<const char*>(message.payload), message.payload != nullptr ? message.len : 0);
@@ -175,9 +195,11 @@ std::int64_t KafkaConsumer::limit(std::int32_t number) const {
   return partition.end < 0 ? std::numeric_limits<std::int64_t>::max() : partition.end;
 }
 
-bool KafkaConsumer::read(std::int32_t number, std::int64_t first, std::int64_t records, std::int64_t next) {
+bool KafkaConsumer::read(std::int32_t number, std::int64_t first, std::int64_t records, std::int64_t next, std::int64_t read_at) {
   const Lock lock(mutex_);
   Partition& partition = partitions_[static_cast<std::size_t>(number)];
+  partition.next = std::max(partition.next, next);  // its end may have been reported before
+  if (read_at >= 0) partition.read_at = read_at;
   Segment* const last = segments_.empty() ? nullptr : &segments_.back();
   if (last != nullptr && last->partition == number && last->first + last->records == first && last->next == first) {
     last->records += records;

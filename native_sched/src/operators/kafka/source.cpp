@@ -63,6 +63,10 @@ class KafkaSource final : public Operator {
         consumer_->drop(std::move(bad));
       }
       advance(reading, message.offset, problem.empty());
+      if (at_ + 1 == count_ || reading.emitted + 1 == capacity || messages_[at_ + 1]->partition != partition_) {
+        int type = kafka::kNoTimestamp;
+        reading.read_at = consumer_->library().message_timestamp(&message, &type);
+      }
       if (problem.empty()) {
         out += stride_;
         ++reading.emitted;
@@ -80,8 +84,9 @@ class KafkaSource final : public Operator {
     std::int32_t partition = -1;
     std::int64_t first = -1;
     std::int64_t records = 0;
-    std::int64_t next = -1;    // -1: nothing was read
-    std::int64_t emitted = 0;  // in the call, also before gaps
+    std::int64_t next = -1;     // -1: nothing was read
+    std::int64_t emitted = 0;   // in the call, also before gaps
+    std::int64_t read_at = -1;  // the timestamp of the last message, if it is known
   };
 
   void advance(Reading& reading, std::int64_t offset, bool has_record) {
@@ -94,7 +99,7 @@ class KafkaSource final : public Operator {
   }
 
   void finish(Reading& reading) {
-    if (reading.next >= 0 && consumer_->read(reading.partition, reading.first, reading.records, reading.next)) {
+    if (reading.next >= 0 && consumer_->read(reading.partition, reading.first, reading.records, reading.next, reading.read_at)) {
       ended_.push_back(reading.partition);
     }
     reading.records = 0;

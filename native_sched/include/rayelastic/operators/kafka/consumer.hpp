@@ -49,6 +49,13 @@ struct KafkaRange {
   std::int64_t end = -1;  // the first offset that isn't read; -1: no end
 };
 
+// How far a consumer is behind.
+struct KafkaLag {
+  std::int64_t messages = 0;  // that it hasn't read yet
+  // The timestamp of the last message read, ms since 1970. Of partitions with more messages, the oldest.
+  std::optional<std::int64_t> read_at = std::nullopt;
+};
+
 // What somebody has to decide on, or a message that was dropped.
 struct KafkaEvent {
   std::string name;  // 'bad-record', or librdkafka's name of an error
@@ -81,6 +88,8 @@ class KafkaConsumer {
   [[nodiscard]] std::optional<KafkaEvent> next_event(std::chrono::milliseconds wait);
   [[nodiscard]] bool is_over() const;  // interrupted, failed, or all was read
   [[nodiscard]] std::vector<std::pair<std::int32_t, std::int64_t>> position(std::int64_t emitted);
+  void set_ends(const std::vector<std::pair<std::int32_t, std::int64_t>>& ends);  // where partitions end now, as the brokers report it
+  [[nodiscard]] KafkaLag lag() const;
   [[nodiscard]] std::int64_t dropped() const;  // messages that didn't decode
   [[nodiscard]] std::vector<KafkaEvent> first_dropped() const;
 
@@ -93,9 +102,9 @@ class KafkaConsumer {
   [[nodiscard]] bool on_error(const kafka::Message& message);
   // The first offset of a partition that isn't read.
   [[nodiscard]] std::int64_t limit(std::int32_t partition) const;
-  // So many records were made of one partition's messages from `first` on, one of each offset; the partition continues at `next`. Returns
-  // whether it was read to the end.
-  [[nodiscard]] bool read(std::int32_t partition, std::int64_t first, std::int64_t records, std::int64_t next);
+  // So many records were made of one partition's messages from `first` on, one of each offset; the partition continues at `next`. `read_at` is
+  // the timestamp of the last one, -1: unknown. Returns whether it was read to the end.
+  [[nodiscard]] bool read(std::int32_t partition, std::int64_t first, std::int64_t records, std::int64_t next, std::int64_t read_at);
   void drop(KafkaEvent bad);
   void report(KafkaEvent event);
   // Waits until somebody has decided on what was reported: the source is to end or to fail.
@@ -110,6 +119,9 @@ class KafkaConsumer {
     bool done = false;
     std::int64_t held = 0;  // where it continues after the records of the last position
     std::int64_t end = -1;
+    std::int64_t next = 0;       // the first offset that isn't read
+    std::int64_t topic_end = 0;  // as the brokers last reported it
+    std::int64_t read_at = -1;   // the timestamp of the last message read; -1: unknown
   };
   struct Segment {
     std::int32_t partition;
