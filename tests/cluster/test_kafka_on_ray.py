@@ -19,6 +19,7 @@ __all__ = ["kafka_broker", "topics"]
 
 pytestmark = [pytest.mark.cluster, needs_kafka]
 
+NIGHTLY_KILLS = int(os.environ.get("KILLS", "20"))
 KEYS = 7
 PARTITIONS, EARLY, ALL = 3, 4000, 5000  # messages of a partition, before the kills and in all
 
@@ -65,7 +66,7 @@ def _shown(folder: Path) -> int:
     return sum(parquet.read_metadata(file).num_rows for file in files)
 
 
-@pytest.mark.parametrize("kills", [2, pytest.param(50, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("kills", [2, pytest.param(NIGHTLY_KILLS, marks=pytest.mark.nightly)])
 @pytest.mark.guarantee(
     source="a topic of Kafka",
     sink="a topic of Kafka, `delivery='exactly-once'`",
