@@ -6,7 +6,7 @@ import contextlib
 import datetime as dt
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +19,7 @@ import rayelastic as rel
 from rayelastic.connectors.kafka import messages, transactions
 from rayelastic.connectors.kafka.declaration import Delivery, KafkaSink
 from rayelastic.connectors.kafka.messages import Encoder
+from rayelastic.connectors.kafka.transactions import Token
 from rayelastic.connectors.kafka.writer import TransactionalTopic
 from rayelastic.connectors.output.record import Output
 from rayelastic.errors import GraphError, JobFailedError, SinkError, SinkLostError, SinkTakenError, StateError
@@ -156,12 +157,25 @@ def test_what_is_wrong_with_the_brokers_is_an_error_at_the_start(topics: Topics)
 # --- exactly once ---------------------------------------------------------------------------------------------------
 
 
+class Ending(TransactionalTopic):
+    """Waits for the end of each transaction, which a broker reports before all readers see it.
+
+    The next producer can be made only then.
+    """
+
+    def _write(self, token: Token, batches: Iterable[pa.RecordBatch]) -> None:
+        super()._write(token, batches)
+        if (made := self._transactions._next) is not None:
+            made.exception(PATIENCE)
+
+
 class Committed(Trial):
     """A topic that is written by transactions."""
 
     topics: ClassVar[Topics]
     settings: ClassVar[tuple[tuple[str, str], ...]] = ()
     address: ClassVar[str] = ""
+    waits: ClassVar[bool] = True  # for the end of each transaction
 
     def body(self) -> KafkaSink:
         address = self.address or self.topics.address
@@ -170,7 +184,8 @@ class Committed(Trial):
 
     def made(self, before: Output | None, run: str = "run") -> TransactionalTopic:
         context = self.context(before, run)  # ids of transactions are made of runs: another one for each test
-        return TransactionalTopic(self.body(), SCHEMA, replace(context, run=f"{self.body().topic}-{run}"))
+        kind = Ending if self.waits and not self.address else TransactionalTopic  # a proxy holds what it waits for
+        return kind(self.body(), SCHEMA, replace(context, run=f"{self.body().topic}-{run}"))
 
     def abandon(self, writer: TransactionalTopic) -> None:
         writer.abandon()
@@ -338,6 +353,7 @@ def test_a_broker_that_is_away_makes_the_next_checkpoint_wait(
     trial: Committed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(transactions, "TIMEOUT", 2.0)
+    monkeypatch.setattr(Committed, "waits", False)
     writer = trial.begun(None)
     writer.write(batch(0, 10))
     trial.prepare(writer, 1)
