@@ -123,8 +123,9 @@ class RepeatedQuestion(Generic[H, T]):
 
     def __init__(self, ask: Callable[[H], T]) -> None:
         self._ask = ask
-        self._lock = threading.Lock()
+        self._changed = threading.Condition()
         self._open: set[H] = set()  # handles whose call hasn't ended
+        self._silent: set[H] = set()  # of these, those that a round has waited for in vain
 
     def ask(
         self, handles: Mapping[str, H], answered: Callable[[str, H, T], None], patience: float | None
@@ -136,24 +137,29 @@ class RepeatedQuestion(Generic[H, T]):
             answered: Called with an element's id, its handle and its answer, in any thread, also after this returns.
             patience: Seconds that this lasts at most; None: until all have answered.
         """
-        with self._lock:
-            due = {pe: handle for pe, handle in handles.items() if handle not in self._open}
-            self._open.update(due.values())
 
         def call(pe: str, handle: H) -> None:
             try:
                 with suppress(PELostError, TimeoutError):  # its watcher reports that
                     answered(pe, handle, self._ask(handle))
             finally:
-                with self._lock:
+                with self._changed:
                     self._open.discard(handle)
+                    self._silent.discard(handle)
+                    self._changed.notify_all()
 
-        round_of_calls = threading.Thread(
-            target=outcomes,
-            args=({pe: (pe, handle) for pe, handle in due.items()}, lambda one: call(*one)),
-            daemon=True,
-        )
-        round_of_calls.start()
-        round_of_calls.join(patience)
-        with self._lock:
+        with self._changed:
+            due = {pe: (pe, handle) for pe, handle in handles.items() if handle not in self._open}
+            awaited = deque(handle for handle in handles.values() if handle not in self._silent)
+            self._open.update(handle for _, handle in due.values())
+        threading.Thread(target=outcomes, args=(due, lambda one: call(*one)), daemon=True).start()
+
+        def all_have_answered() -> bool:
+            while awaited and awaited[0] not in self._open:
+                awaited.popleft()
+            return not awaited
+
+        with self._changed:
+            self._changed.wait_for(all_have_answered, patience)
+            self._silent.update(handle for handle in awaited if handle in self._open)
             return frozenset(pe for pe, handle in handles.items() if handle in self._open)

@@ -214,3 +214,21 @@ def test_the_journal_has_no_links_which_grow_with_the_square_of_replicas() -> No
         ChangeJournal(Store()).checkpointed(SavedAt(1, "/nowhere"), wide, 1)
         sizes.append(len(lines[-1]))
     assert sizes[2] - sizes[0] < 198 * 12
+
+
+def test_two_who_ask_at_once_both_wait_for_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PATIENCE", SECONDS)
+    handles = elements(1)
+    telemetry = telemetry_of(handles)
+    answers = threading.Event()
+    handles["pe0"].waits = answers
+    seen: list[JobMetrics] = []
+    threads = [threading.Thread(target=lambda: seen.append(telemetry.metrics())) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    while handles["pe0"].asked["sample"] < 1:
+        pass
+    answers.set()
+    for thread in threads:
+        thread.join()
+    assert [len(metrics.pes) for metrics in seen] == [1, 1]
