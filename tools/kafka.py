@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import os
+import random
 import shutil
 import signal
 import socket
@@ -29,6 +30,7 @@ JARS = Path(__file__).resolve().parent.parent / "build" / "programs" / f"kafka-{
 JVM = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 PATIENCE = 120.0  # seconds until a broker answers
 LOOK = 0.05  # seconds between two questions whether it does
+LEAST_PORT = 10_000
 SESSION = 4000  # ms until a killed broker may register again; less fences a broker of a busy machine
 
 
@@ -61,7 +63,7 @@ class Broker:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
-        port, controller, self.behind_port, self.proxy_port = (_free_port() for _ in range(4))
+        port, controller, self.behind_port, self.proxy_port = _free_ports(4)
         self.address = f"127.0.0.1:{port}"
         self.proxied = f"127.0.0.1:{self.proxy_port}"  # of a proxy to `behind_port`
         self._port = port
@@ -140,10 +142,17 @@ class Broker:
             return subprocess.Popen(command, stdout=log, stderr=log, cwd=self._folder, env={**os.environ, "LANG": "C"})
 
 
-def _free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
+def _free_ports(count: int) -> list[int]:
+    """Return ports that nobody listens on, and that the system gives to no outgoing connection meanwhile."""
+    first_outgoing = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text(encoding="ascii").split()[0])
+    found: list[int] = []
+    for port in random.SystemRandom().sample(range(LEAST_PORT, first_outgoing), first_outgoing - LEAST_PORT):
+        with socket.socket() as one, contextlib.suppress(OSError):
+            one.bind(("127.0.0.1", port))
+            found.append(port)
+        if len(found) == count:
+            break
+    return found
 
 
 @contextmanager

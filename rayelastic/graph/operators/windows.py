@@ -160,7 +160,6 @@ class Windowing(OperatorBody):
         assigner: Of assigned windows of aggregates. It emits start and end of each window of a tuple.
         function: A user's function in Python instead.
         punctual: Whether a tuple behind the watermark is late though its window is open, as for functions.
-        in_order: Whether `own` takes tuples in the order of their times, which wait for the watermark.
         end: The field of its output that has the end of a window.
     """
 
@@ -170,7 +169,6 @@ class Windowing(OperatorBody):
     assigner: CompiledFunction | None = None
     function: WindowFunction | None = None
     punctual: bool = False
-    in_order: bool = False
     end: str = BOUNDS[1]
     operator_kind = "window"
 

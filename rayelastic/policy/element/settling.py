@@ -28,7 +28,7 @@ class Settling:
     >>> for time, (threads, changed) in enumerate(settings):
     ...     settling.add(Observation(time=time, period=1, throughput=1.0, thread_count=threads), changed=changed)
     >>> settling.changes, settling.returns, settling.seconds, settling.overshoot(2)
-    (3, 0, 3.0, 2)
+    (3, 1, 3.0, 2)
     """
 
     changes: int = 0

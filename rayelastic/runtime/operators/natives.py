@@ -125,7 +125,7 @@ def _aggregate(spec: OperatorSpec, body: Aggregation, _: Resources) -> _native.O
 def _window(spec: OperatorSpec, body: Windowing, _: Resources) -> _native.Operator:
     source, target = (port.schema for port in (spec.inputs[0], spec.outputs[0]))
     options = window_arguments(body.window) | {"ttl": ttl_of(spec), "assigner": _assigner(spec.name, body.assigner)}
-    options |= {"punctual": body.punctual, **({"in_order": True} if body.in_order else {})}
+    options["punctual"] = body.punctual
     if body.function is not None:
         early, per_second = body.function.early, options["times"][2]
         tick = max(1, per_second // 1_000_000)  # the resolution of Python's times

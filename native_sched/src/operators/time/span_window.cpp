@@ -1,7 +1,7 @@
 // Windows that a key keeps one by one: sessions, those that a function assigns, and all windows of a user's function, also by time and batches.
 //
-// Records of aggregates are taken as they come, unless they ask for the order of times. A function gets them in the order of their times: by
-// event time they wait until the watermark has reached them, by the clock they come now.
+// Records of aggregates are taken as they come. A function gets them in the order of their times: by event time they wait until the watermark
+// has reached them, by the clock they come now.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -48,7 +48,7 @@ class SpanWindow final : public TimedWindow {
             ports.input, 1, [this](const std::byte* record) { return time->of(record); }, [](std::int64_t at) { return at; },
             &core.table().extractor()) {
     if (options.assigner != nullptr) assigner.emplace(options.assigner);
-    if ((function != nullptr && !options.now) || options.in_order) keep(&core.table(), &waiting);
+    if (function != nullptr && !options.now) keep(&core.table(), &waiting);
   }
   ~SpanWindow() override {
     const std::shared_ptr<void> inside = enter();
@@ -65,11 +65,8 @@ class SpanWindow final : public TimedWindow {
     OutputWriter writer(core.output(), out, capacity, context);
     const std::size_t stride = core.input().record_size();
     for (std::int64_t i = 0; i < n; ++i, in += stride) {
-      if (const std::int64_t at = time->of(in); (punctual || options.in_order) && at + tick_behind() <= reached) {
+      if (punctual && time->of(in) + tick_behind() <= reached) {
         if (!context->emit(1, in, 1)) return REL_STOPPED;
-        continue;
-      } else if (options.in_order) {
-        waiting.push(in, at, 0);
         continue;
       }
       if (const std::int64_t assigned = assigner.has_value() ? assigner->call(in, *context) : 0; assigned != 0)
@@ -201,19 +198,19 @@ class SpanWindow final : public TimedWindow {
   }
 
   // Does what is due up to a watermark, in the order of times.
-  Outcome run(std::int64_t watermark, OutputWriter* writer = nullptr) {
+  Outcome run(std::int64_t watermark) {
     while (waiting.is_due(watermark)) {
       const Waiting& first = waiting.top();
-      if (const Outcome outcome = advance_to(first.time - 1, writer); outcome != Outcome::Ok) return outcome;
-      if (const Outcome outcome = take(first.record, first.time, writer); outcome == Outcome::Failed) return outcome;
+      if (const Outcome outcome = advance(first.time - 1); outcome != Outcome::Ok) return outcome;
+      if (const Outcome outcome = take(first.record, first.time, nullptr); outcome == Outcome::Failed) return outcome;
       waiting.pop();
     }
-    return advance_to(watermark, writer);
+    return advance(watermark);
   }
   // The end by the clock: what is open is emitted, and nothing early.
   Outcome end() {
     ended = true;
-    return advance_to(kEndOfTime, nullptr);
+    return advance(kEndOfTime);
   }
 
   // --- records
@@ -374,9 +371,8 @@ class SpanWindow final : public TimedWindow {
     return Outcome::Ok;
   }
 
-  [[nodiscard]] Outcome advance(std::int64_t watermark, OutputWriter& writer) override {
-    return options.in_order ? run(watermark, &writer) : advance_to(watermark, &writer);
-  }
+  Outcome advance(std::int64_t watermark) { return advance_to(watermark, nullptr); }
+  [[nodiscard]] Outcome advance(std::int64_t watermark, OutputWriter& writer) override { return advance_to(watermark, &writer); }
   Outcome advance_to(std::int64_t watermark, OutputWriter* writer) {
     reached = std::max(reached, std::clamp(watermark, kFirstTime, kLastTime) + tick_behind());
     return take_due(watermark == kEndOfTime ? kEndOfTime - 1 : reached,
@@ -392,8 +388,6 @@ class SpanWindow final : public TimedWindow {
     if (function != nullptr)
       return form_of(options.kind, static_cast<std::uint64_t>(size), static_cast<std::uint64_t>(slide),
                      kept ^ static_cast<std::uint64_t>(lateness) ^ times.form());
-    if (options.in_order)
-      return form_of(options.kind, static_cast<std::uint64_t>(size), static_cast<std::uint64_t>(slide), hash_of(kept) ^ times.form());
     const std::uint64_t first = is_session() ? static_cast<std::uint64_t>(size) : static_cast<std::uint64_t>(lateness);
     return form_of(options.kind, first, is_session() ? static_cast<std::uint64_t>(lateness) : 0, kept);
   }
@@ -454,7 +448,7 @@ class SpanWindow final : public TimedWindow {
 
   const WindowOptions options;
   WindowFunction* const function;  // null: aggregates
-  WaitingRecords waiting;          // of a function by event time, and of aggregates in the order of times
+  WaitingRecords waiting;          // of a function by event time
   std::optional<AssignedSpans> assigner;
   std::vector<Span> spans;  // of the record that is taken
   bool ended = false;       // by the clock

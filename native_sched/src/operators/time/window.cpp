@@ -19,10 +19,7 @@ std::shared_ptr<Operator> make_window(std::string name, std::shared_ptr<const Sc
   if (is_aggregated ? options.kind == WindowKind::Batch || options.now || options.every > 0 || options.update
                     : options.kind == WindowKind::Count)
     throw std::invalid_argument("a function is of batches, windows by the clock and early results, and of no windows by count");
-  const bool may_wait = is_aggregated && options.lateness == 0 && (options.kind == WindowKind::Time || options.kind == WindowKind::Session);
-  if (options.in_order && !may_wait)
-    throw std::invalid_argument("aggregates take records in the order of their times in windows by time and sessions, without a lateness");
-  MakeWindow* const make = is_aggregated && !options.in_order ? kKinds[static_cast<std::size_t>(options.kind)] : make_span_window;
+  MakeWindow* const make = is_aggregated ? kKinds[static_cast<std::size_t>(options.kind)] : make_span_window;
   std::shared_ptr<Operator> window = make(ports, keys, options, aggregates);
   options.times.check(options.size, options.slide);
   if (options.ttl.ticks != 0 && (options.kind != WindowKind::Count || options.rest))

@@ -40,7 +40,7 @@ class TrialCosts:
     >>> seen = Observation(time=9, period=3, throughput=50.0, thread_count=1)
     >>> costs = TrialCosts()
     >>> costs.add(seen, Series([log(100.0)]))
-    >>> costs.lost, round(costs.share(seen), 6)
+    >>> round(costs.lost, 6), round(costs.share(seen), 6)
     (1.5, 0.000833)
     """
 

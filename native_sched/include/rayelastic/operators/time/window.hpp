@@ -36,10 +36,8 @@ struct WindowOptions {
   bool rest = false;          // of Count: at the end, records of a key that were in no window yet are given in one more that isn't full
   std::int64_t lateness = 0;  // of all but Count: ticks for which a window that was given still takes records
   bool punctual = false;      // of all but Count, without a lateness: records behind the watermark are late, whatever their windows
-  bool in_order =
-      false;  // of aggregates of Time and Session, without a lateness: records are taken in the order of their times, as a function gets them
-  WindowTimes times = {};  // of Time: where windows start
-  TimeToLive ttl = {};     // of Count, without `rest`: after how long without a record a key begins anew
+  WindowTimes times = {};     // of Time: where windows start
+  TimeToLive ttl = {};        // of Count, without `rest`: after how long without a record a key begins anew
   // Of Assigned: emits start and end, of the type of the time, of each window of a record. Null: state is read, and no record comes.
   std::shared_ptr<Operator> assigner = {};
   std::shared_ptr<WindowFunction> function = {};  // in place of aggregates; not of Count
