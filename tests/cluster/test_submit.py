@@ -391,6 +391,8 @@ def test_rays_prometheus_port_shows_every_metric(ray_cluster: str, text: Path) -
             missing -= {"rayelastic_pe_gil_wait_seconds_total", "rayelastic_operator_blocked_seconds_total"}
             missing -= {"rayelastic_job_checkpoints_abandoned_total", "rayelastic_job_restarts_total"}
             missing -= {"rayelastic_job_checkpoint_copied_bytes_total"}  # there is one host
+            missing -= {"rayelastic_pe_adaptations_total", "rayelastic_pe_adaptations_back_total"}
+            missing -= {"rayelastic_pe_trial_seconds_total"}  # a throttled job is left alone
             missing -= {name for name, metric in METRICS.items() if "region" in name and metric.kind is Kind.COUNTER}
             go_on.wait(0.2)
         assert not missing
