@@ -833,7 +833,7 @@ class KafkaConsumer:
 
     def lag(self) -> tuple[int, int | None]:
         """
-        Messages that it hasn't read, and the timestamp of the last one that it has, ms since 1970; of several partitions, the oldest.
+        Unread messages, and the timestamp of the last one read, ms since 1970; of several partitions, the oldest.
         """
 
     @property

@@ -42,7 +42,7 @@ class SourceOperator:
         position: Of a source that reports its position, returns it after so many rows in this run; see Input.
         watch: Receives, before the start, a function that returns the rows emitted in this run, and a name that no
             other source has.
-        lag: Returns the rows that it hasn't read and how many seconds it is behind; None if it can't know.
+        lag: Returns the number of unread rows and the seconds behind; None if it can't know.
         stop: Ends its reader.
         problem: The error that it failed with, if Python reads.
         files: The local files that it reads, with their identity when it was made.

@@ -96,7 +96,7 @@ void bind_kafka(nb::module_& module) {
             const KafkaLag lag = self.consumer->lag();
             return std::pair(lag.messages, lag.read_at);
           },
-          "Messages that it hasn't read, and the timestamp of the last one that it has, ms since 1970; of several partitions, the oldest.")
+          "Unread messages, and the timestamp of the last one read, ms since 1970; of several partitions, the oldest.")
       .def_prop_ro(
           "dropped", [](const KafkaObject& self) { return self.consumer->dropped(); }, "Messages that didn't decode.")
       .def_prop_ro(

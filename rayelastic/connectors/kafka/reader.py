@@ -158,7 +158,7 @@ class TopicReader:
             return _for_json(self._topic_id, dict(self.consumer.position(emitted)), self._ends)
 
     def lag(self) -> tuple[int, float]:
-        """Return the messages that it hasn't read, and how many seconds it is behind."""
+        """Return the number of unread messages, and the seconds behind."""
         messages, read_at = self.consumer.lag()
         return messages, 0.0 if read_at is None else max(0.0, time.time() - read_at / 1000)
 

@@ -99,10 +99,10 @@ class OperatorSample:
         top="errors", page="errors", panel=Panel("Errors", expr="{}"))
     lane: str = ""
     lag: int = gauge(
-        "Of a source that reads Kafka, messages of the topic that it hasn't read; 0 for others.",
+        "Of a source that reads Kafka, unread messages of the topic; 0 for others.",
         top="lag", page="messages behind", panel="Lag")
     behind_seconds: float = gauge(
-        "Of a source that reads Kafka and has a lag, age of the last message that it has read, seconds. Of several "
+        "Of a source that reads Kafka and has a lag, age of the last message read, seconds. Of several "
         "partitions, the highest.",
         combine=max, top="behind", page="time behind", panel="Time behind", alert=Alert(
             "SourceLags", "a source was more than 5 minutes behind its topic", "{} > 300", "5m",

@@ -51,7 +51,7 @@ struct KafkaRange {
 
 // How far a consumer is behind.
 struct KafkaLag {
-  std::int64_t messages = 0;  // that it hasn't read yet
+  std::int64_t messages = 0;  // unread
   // The timestamp of the last message read, ms since 1970. Of partitions with more messages, the oldest.
   std::optional<std::int64_t> read_at = std::nullopt;
 };
