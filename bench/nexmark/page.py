@@ -43,7 +43,10 @@ def nexmark_page(rows: Rows) -> Iterator[str]:
     yield ""
     commits, dates = (sorted({str(row[what]) for row in rows}) for what in ("commit", "date"))
     when = " to ".join(dict.fromkeys([dates[0], dates[-1]]))
-    rounds = 1 + max(int(row["round"]) for row in rows)
+    last = {str(row["query"]): int(row["round"]) + 1 for row in sorted(rows, key=lambda row: int(row["round"]))}
+    rounds = ", ".join(
+        f"{count} of {', '.join(q for q in last if last[q] == count)}" for count in sorted({*last.values()})
+    )
     yield f"{int(rows[0]['events']):,} events; {rows[0]['machine']}; made {when}, commit {', '.join(commits)}."
     yield f"Rounds: {rounds}. Where one core at most was used and far less than it, other work shared the CPUs."
     yield ""
