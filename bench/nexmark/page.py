@@ -44,17 +44,24 @@ def nexmark_page(rows: Rows) -> Iterator[str]:
     commits, dates = (sorted({str(row[what]) for row in rows}) for what in ("commit", "date"))
     when = " to ".join(dict.fromkeys([dates[0], dates[-1]]))
     last = {str(row["query"]): int(row["round"]) + 1 for row in sorted(rows, key=lambda row: int(row["round"]))}
-    rounds = ", ".join(
-        f"{count} of {', '.join(q for q in last if last[q] == count)}" for count in sorted({*last.values()})
-    )
+    rounds = "; ".join(f"{count} of {queries_of(last, count)}" for count in sorted({*last.values()}))
     yield f"{int(rows[0]['events']):,} events; {rows[0]['machine']}; made {when}, commit {', '.join(commits)}."
-    yield f"Rounds: {rounds}. Where one core at most was used and far less than it, other work shared the CPUs."
+    yield f"Rounds: {rounds}."
+    yield "Where one core at most was used and far less than it, other work shared the CPUs."
     yield ""
     yield from nexmark_table(rows)
     yield ""
     for row in rows:
         if row["failed"]:
             yield f"- {row['query']} in {row['system']} failed: {row['failed']}"
+
+
+def queries_of(rounds: dict[str, int], count: int) -> str:
+    """Return the queries with that many rounds: by name, or as the others where they are more than half."""
+    queries = [query for query in rounds if rounds[query] == count]
+    if len(queries) == len(rounds):
+        return "each query"
+    return ", ".join(queries) if 2 * len(queries) <= len(rounds) else "the others"
 
 
 def nexmark_table(rows: Rows) -> Iterator[str]:
