@@ -16,6 +16,17 @@
 
 #include "rayelastic/assert.hpp"
 
+#if defined(__SANITIZE_THREAD__)
+constexpr bool kThreadSanitized = true;
+constexpr bool kSanitized = true;
+#elif defined(__SANITIZE_ADDRESS__)
+constexpr bool kThreadSanitized = false;
+constexpr bool kSanitized = true;
+#else
+constexpr bool kThreadSanitized = false;
+constexpr bool kSanitized = false;
+#endif
+
 namespace rayelastic::check {
 
 struct Failed : std::runtime_error {

@@ -1,16 +1,10 @@
-// Rows with texts: their layout and an operator that passes them on. And whether this is a sanitizer's build.
+// Rows with texts: their layout and an operator that passes them on.
 #pragma once
 
 #include <cstring>
 
 #include "pipeline.hpp"
 #include "rayelastic/record/string_view.hpp"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
 
 namespace rayelastic::check {
 
