@@ -17,8 +17,7 @@ from tools.covered import Covered
 ROOT = Path(__file__).resolve().parent.parent
 MAIN = "main"
 NATIVE = "tests/component/native"
-PAGES = {"README.md": "tests/component/test_readme.py", "docs": "tests/component/test_guide.py"}
-LEVELS = ("tests/unit", "tests/component")
+PAGES = {"README.md": "tests/component/project/test_readme.py", "docs": "tests/component/project/test_guide.py"}
 
 
 def base(root: Path, named: str) -> str:
@@ -76,10 +75,10 @@ def _tests_of_file(root: Path, path: Path, covered: Covered | None) -> list[str]
 
 
 def _tests_of_layer(root: Path, path: Path) -> list[str]:
-    """Return the folders of a layer's tests; all component tests where none of their folders is the layer's."""
+    """Return a layer's unit tests, or all where it has no folder, and all component tests."""
     layer = path.parts[1] if path.parts[0] == "rayelastic" and len(path.parts) > 2 else path.parts[0]
-    folders = [f"{level}/{layer}" for level in LEVELS]
-    return [folder if (root / folder).is_dir() else Path(folder).parent.as_posix() for folder in folders]
+    unit = f"tests/unit/{layer}"
+    return [unit if (root / unit).is_dir() else "tests/unit", "tests/component"]
 
 
 def git(root: Path, *arguments: str) -> str:

@@ -20,9 +20,13 @@ from tools.environment import PIP_OPTIONS, PYTHON, ROOT, SetupError, say
 
 FOLDER = ROOT / "build" / "matrix"
 TIMEOUT = 900  # seconds for the tests of a cell
-NATIVE = ("tests/component/test_run.py", "tests/component/test_ingest.py", "tests/component/test_schema_layout.py")
+NATIVE = (
+    "tests/component/runtime/test_run.py",
+    "tests/component/connectors/test_ingest.py",
+    "tests/component/state/test_schema_layout.py",
+)
 RAY = ("tests/cluster/test_ray_private.py", "tests/cluster/test_actors.py", "tests/cluster/test_submit.py")
-COMPILED = ("tests/component/compile", "tests/component/test_run.py")
+COMPILED = ("tests/component/compile", "tests/component/runtime/test_run.py")
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,10 +36,10 @@ TEST_TOOLS = (
 LAYERS = ("tests/unit", "tests/component")
 ABOUT_SOURCES = (  # they look at the tree that isn't there
     "tests/unit/tools",
-    "tests/component/test_first_build.py",
-    "tests/component/test_guide.py::test_troubleshooting_quotes_messages_of_the_code",
-    "tests/component/test_guide.py::test_what_papers_names_is_there",
-    "tests/component/test_mutate.py",
+    "tests/component/project/test_first_build.py",
+    "tests/component/project/test_guide.py::test_troubleshooting_quotes_messages_of_the_code",
+    "tests/component/project/test_guide.py::test_what_papers_names_is_there",
+    "tests/component/project/test_mutate.py",
 )
 GATE, GATE_ALONE = (f"not nightly and not bench and {which}" for which in ("not alone", "alone"))
 NONE_CHOSEN = 5  # pytest's exit code

@@ -43,7 +43,7 @@ NOT_WORDS = re.compile("|".join(f"(?:{pattern})" for pattern in WORDS))
 CLAIM = re.compile(r"\bnot yet\b|\bisn't supported\b|\baren't supported\b|\bunsupported\b|\bcan't\b|\bcannot\b")
 MADE = re.compile(r"<!-- made: .*?<!-- end -->", re.DOTALL)  # a table made from the code
 SHOWN_BY = re.compile(r"<!-- test: ([\w/.]+)(?:::(\w+))?")
-EXAMPLES, TABLES = "```python\n", "<!-- made"  # what tests/component/test_guide.py runs, and others compare
+EXAMPLES, TABLES = "```python\n", "<!-- made"  # what tests/component/project/test_guide.py runs, and others compare
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 import rayelastic as rel
-from tests.component.rescaling import Counted, Event, Seen, count
+from tests.component.rescale.rescaling import Counted, Event, Seen, count
 
 T = TypeVar("T")
 KEYS = 400

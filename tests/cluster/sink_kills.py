@@ -36,7 +36,7 @@ from rayelastic.runtime.element.processing_element import ProcessingElement
 from rayelastic.runtime.job.completion import Completion
 from rayelastic.runtime.job.coordinator import Coordinator
 from tests.cluster.killing import Row
-from tests.component import ledger
+from tests.component.connectors import ledger
 from tests.postgres import needs_postgres, postgres_server, restart
 
 ROWS = 12_000  # what a sink keeps in memory outlives the coordinator up to a megabyte

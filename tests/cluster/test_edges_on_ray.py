@@ -18,11 +18,11 @@ import rayelastic as rel
 from rayelastic.errors import ConfigError, DamagedError, SinkTakenError, StateError
 from rayelastic.runtime.values.status import State
 from tests.cluster.test_recovery import KEYS, PATIENCE, PES, ROWS, counted, kill, wait_for, wait_for_checkpoint
-from tests.component import test_restart as restart
+from tests.component.connectors.object_store import object_store
 from tests.component.operators.keys_once import ALIVE, row_of
 from tests.component.operators.keys_once import Row as Once
 from tests.component.operators.test_keys_end import FREED, topology_of
-from tests.component.readers.object_store import object_store
+from tests.component.runtime import test_restart as restart
 from tests.raising import raises
 
 pytestmark = [pytest.mark.cluster, pytest.mark.edges, pytest.mark.usefixtures("ray_cluster")]

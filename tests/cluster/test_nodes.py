@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from tests.component.certificates import make_certificates
+from tests.component.network.certificates import make_certificates
 
 NETNS = Path(__file__).parents[2] / "cluster" / "netns.py"
 JOB_TIMEOUT = 150.0

@@ -19,7 +19,7 @@ import rayelastic as rel
 from rayelastic.reasons import Code
 from rayelastic.runtime.values.adaptation import Adaptation
 from rayelastic.topologies.word_count import Line, Word, words
-from tests.component.computing import computing
+from tests.component.policy.computing import computing
 from tests.waiting import wait_until_received
 
 pytestmark = pytest.mark.timeout(180)

@@ -11,7 +11,7 @@ import pytest
 
 import rayelastic as rel
 from tests.cluster.sink_kills import AFTER, BEFORE, COORDINATOR, ELEMENT, ENDING, LOOK, PATIENCE, RUNNING, Shot, fire
-from tests.component import ledger
+from tests.component.connectors import ledger
 
 pytestmark = [pytest.mark.edges, pytest.mark.usefixtures("ray_cluster")]
 

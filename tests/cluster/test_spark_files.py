@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import rayelastic as rel
-from tests.component.readers.reading import rows
+from tests.component.connectors.reading import rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -22,7 +22,7 @@ from rayelastic.runtime.remote import Call, Remote, perform
 from rayelastic.runtime.values.failure import Failure
 from rayelastic.runtime.values.specs import PESpec
 from rayelastic.runtime.values.status import State
-from tests.component.dying_coordinator import PATIENCE, ROWS, Died, Doom, DoomedHost, Row, bury
+from tests.component.runtime.dying_coordinator import PATIENCE, ROWS, Died, Doom, DoomedHost, Row, bury
 from tests.waiting import wait_until
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from rayelastic.errors import StateError
 from rayelastic.runtime.checkpoint.files import SnapshotFolder
 from rayelastic.runtime.values.failure import Failure
 from tests.component.checkpoint.test_checkpoints import Losing
-from tests.component.dying_coordinator import PATIENCE, ROWS, Row
-from tests.component.readers.object_store import Store, object_store
+from tests.component.connectors.object_store import Store, object_store
+from tests.component.runtime.dying_coordinator import PATIENCE, ROWS, Row
 from tests.raising import raises
 
 COUNTS = [(n, n // 7 + 1) for n in range(len(ROWS))]

@@ -21,7 +21,7 @@ from rayelastic.runtime.values.failure import Failure
 from rayelastic.runtime.values.status import State
 from rayelastic.web.events import EventKind
 from rayelastic.web.sampling import Sampler
-from tests.component.rescaling import Counted, Event, Events, Feed, Seen, check, count, flows, topology_of
+from tests.component.rescale.rescaling import Counted, Event, Events, Feed, Seen, check, count, flows, topology_of
 from tests.waiting import wait_until
 
 PATIENCE = 60.0

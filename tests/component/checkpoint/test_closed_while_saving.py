@@ -9,7 +9,7 @@ import pytest
 
 import rayelastic as rel
 from rayelastic.runtime.checkpoint.files import SnapshotFolder
-from tests.component.rescaling import Feed, topology_of
+from tests.component.rescale.rescaling import Feed, topology_of
 
 SLOW = 0.5  # seconds that a file takes
 PATIENCE = 60.0

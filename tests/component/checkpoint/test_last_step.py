@@ -19,7 +19,7 @@ from rayelastic.runtime.element.host import InProcessHost
 from rayelastic.runtime.job.coordinator import Coordinator
 from rayelastic.runtime.values.failure import Failure
 from rayelastic.runtime.values.status import State
-from tests.component.ledger import ROWS, Amount, Ledger, Paced, await_checkpoints, paced, read
+from tests.component.connectors.ledger import ROWS, Amount, Ledger, Paced, await_checkpoints, paced, read
 from tests.raising import raises
 
 pytestmark = pytest.mark.edges

@@ -17,7 +17,7 @@ from rayelastic.runtime.values.snapshot import FORMAT
 from tests.component.older_snapshot import CUT, KEY, ROWS, Row, declare
 from tests.raising import raises
 
-SNAPSHOTS = Path(__file__).parents[1] / "snapshots"
+SNAPSHOTS = Path(__file__).parents[1] / "state" / "snapshots"
 
 
 def outcome(number: int = 2, **options: Any) -> dict[str, list[tuple[Any, ...]]]:

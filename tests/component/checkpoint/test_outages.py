@@ -25,7 +25,7 @@ from rayelastic.errors import JobFailedError, SourceLostError
 from rayelastic.runtime.checkpoint import restarts
 from rayelastic.runtime.values.outage import Outage
 from rayelastic.runtime.values.status import State
-from tests.component.store_that_goes import Store, serve
+from tests.component.connectors.store_that_goes import Store, serve
 from tests.postgres import away, needs_postgres, postgres_server
 from tests.raising import raises
 from tests.waiting import wait_until

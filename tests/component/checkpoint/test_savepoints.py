@@ -20,7 +20,7 @@ from rayelastic.runtime.checkpoint.element import HOLD_LEASE
 from rayelastic.runtime.checkpoint.files import SnapshotFolder
 from rayelastic.runtime.checkpoint.standstill import ANSWER_TIMEOUT
 from rayelastic.runtime.checkpoint.take import SAVE_TIMEOUT, STOP_PATIENCE
-from tests.component.rescaling import Counted, Event, Events, Seen, check, count
+from tests.component.rescale.rescaling import Counted, Event, Events, Seen, check, count
 from tests.raising import raises
 
 PATIENCE = 60.0

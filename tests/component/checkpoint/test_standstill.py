@@ -19,7 +19,7 @@ from rayelastic.runtime.journal import ChangeJournal, FileStore
 from rayelastic.runtime.remote import Call, Remote, perform
 from rayelastic.runtime.values.specs import PESpec
 from rayelastic.runtime.values.status import State
-from tests.component.dying_coordinator import bury
+from tests.component.runtime.dying_coordinator import bury
 from tests.raising import raises
 
 if TYPE_CHECKING:

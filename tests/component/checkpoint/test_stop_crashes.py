@@ -10,7 +10,7 @@ import rayelastic as rel
 from rayelastic.errors import StateError
 from rayelastic.runtime.checkpoint.files import SnapshotFolder
 from rayelastic.testing import Gate
-from tests.component.dying_coordinator import PATIENCE, Died, Doom, DoomedHost, DoomedJob, counting
+from tests.component.runtime.dying_coordinator import PATIENCE, Died, Doom, DoomedHost, DoomedJob, counting
 from tests.raising import raises
 
 CONFIG = rel.JobConfig(pes={"rows": 0, "counts": 1})

@@ -14,7 +14,7 @@ from rayelastic import testing
 from rayelastic.errors import ConfigError
 from rayelastic.fluent.stream import Stream
 from rayelastic.testing.collect import SINK, SOURCE, topology_of
-from tests.component.gated import gated, rows_under_changes
+from tests.component.rescale.gated import gated, rows_under_changes
 from tests.raising import raises
 from tests.waiting import wait_until, wait_until_emitted
 

@@ -15,7 +15,7 @@ import rayelastic as rel
 from rayelastic import testing
 from rayelastic.errors import JobFailedError
 from tests.component.operators.running import CONFIGS, results
-from tests.component.rescaling import Counted, Event, Feed, Seen, check, count, flows
+from tests.component.rescale.rescaling import Counted, Event, Feed, Seen, check, count, flows
 from tests.raising import raises
 
 PATIENCE = 60.0  # seconds for what takes none

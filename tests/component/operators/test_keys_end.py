@@ -23,7 +23,7 @@ from tests.component.operators.keys_once import (
     Row,
     row_of,
 )
-from tests.component.rescaling import flows
+from tests.component.rescale.rescaling import flows
 
 pytestmark = pytest.mark.edges
 

@@ -17,10 +17,10 @@ from rayelastic.errors import ErrorCode, GraphError
 from rayelastic.job import Job, start
 from rayelastic.plan.routing import elastic_regions
 from rayelastic.testing.collect import topology_of
-from tests.component.gated import gated, rows_under_changes
-from tests.component.rescaling import flows
-from tests.component.test_any_graph import QUIET, Row, rows
-from tests.component.test_stateless_regions import Number, Numbers
+from tests.component.graph.test_any_graph import QUIET, Row, rows
+from tests.component.rescale.gated import gated, rows_under_changes
+from tests.component.rescale.rescaling import flows
+from tests.component.rescale.test_stateless_regions import Number, Numbers
 from tests.waiting import wait_until, wait_until_received
 
 

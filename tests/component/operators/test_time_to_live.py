@@ -20,7 +20,7 @@ from rayelastic.fluent.stream import Stream
 from rayelastic.job import start
 from tests.component.operators.running import CONFIGS, table_of
 from tests.component.operators.visits import LATENESS, TTL, VISITS, Counted, Seen, Visit, stream_of, visits
-from tests.component.rescaling import PAUSE
+from tests.component.rescale.rescaling import PAUSE
 from tests.raising import raises
 from tests.waiting import wait_until_emitted, wait_until_received
 

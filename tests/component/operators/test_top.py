@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import rayelastic as rel
 from rayelastic import testing
-from tests.component.behind_gate import behind_gate
+from tests.component.connectors.behind_gate import behind_gate
 from tests.component.operators.running import CONFIGS, table_of
 from tests.waiting import wait_until_emitted
 

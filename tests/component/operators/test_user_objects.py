@@ -12,8 +12,8 @@ import pytest
 
 import rayelastic as rel
 from rayelastic.errors import JobFailedError
-from tests.component import ledger
-from tests.component.ledger import Paced, await_checkpoints, paced
+from tests.component.connectors import ledger
+from tests.component.connectors.ledger import Paced, await_checkpoints, paced
 from tests.raising import raises
 
 pytestmark = pytest.mark.edges

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import rayelastic as rel
 from rayelastic import testing
 from tests.component.operators.running import table_of
-from tests.component.rescaling import PAUSE, flows
+from tests.component.rescale.rescaling import PAUSE, flows
 from tests.waiting import wait_until_emitted
 
 PATIENCE = 60.0

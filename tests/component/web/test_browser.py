@@ -23,7 +23,7 @@ from rayelastic.web.journal_story import story
 from rayelastic.web.page import Page as Served
 from tests.component.web.in_browser import CHROMIUM, NAME, WIDTHS, Open, running
 
-JOURNAL = Path(__file__).parents[1] / "journals" / "two_cores.jsonl"
+JOURNAL = Path(__file__).parents[1] / "policy" / "journals" / "two_cores.jsonl"
 LOSES = """{
   const Sent = EventSource;
   window.EventSource = class extends Sent {

@@ -309,7 +309,7 @@ def test_a_job_that_fails_while_watched_tells_tuple_and_traceback() -> None:
 
 
 def test_a_journal_opens_without_its_job() -> None:
-    path = Path(__file__).parents[1] / "journals" / "two_cores.jsonl"
+    path = Path(__file__).parents[1] / "policy" / "journals" / "two_cores.jsonl"
     history = story([path])
     page = Page(histories={"journal": history})
     try:

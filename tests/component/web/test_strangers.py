@@ -25,7 +25,7 @@ from rayelastic import testing
 from rayelastic.job import Job, start
 from rayelastic.runtime.watch import metrics_port
 from rayelastic.web import access
-from tests.component.certificates import make_certificates
+from tests.component.network.certificates import make_certificates
 
 pytestmark = pytest.mark.edges
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rayelastic.runtime.loops.elasticity import replay
 
-RECORDED = Path(__file__).parents[2] / "component" / "journals" / "two_cores.jsonl"
+RECORDED = Path(__file__).parents[2] / "component" / "policy" / "journals" / "two_cores.jsonl"
 
 
 def test_a_controller_that_begins_anew_decides_as_at_first(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ class FakeMap:
         ("tests/unit/graph/fakes.py", ["tests/unit/graph"]),
         ("tests/unit/graph/test_gone.py", ["tests/unit/graph"]),
         ("native_sched/src/queue.cpp", ["tests/component/native"]),
-        ("docs/how_to/join_streams.md", ["tests/component/test_guide.py"]),
+        ("docs/how_to/join_streams.md", ["tests/component/project/test_guide.py"]),
         ("setup.cfg", []),
     ],
 )
