@@ -1,10 +1,10 @@
-"""A savepoint as earlier versions wrote it: the topology that it is of, and how it was made. Savepoints name this module.
+"""A savepoint as earlier versions wrote it: its topology, and how it was made. Savepoints name this module.
 
     git archive COMMIT | tar -x -C FOLDER    # the version, with a native extension and this file
     python -m tests.component.older_snapshot WHERE    # there
 
-`state/snapshots/format_2` was written by the Python code of commit d5ffea5, the last one before files of state were packed,
-with a later native extension, whose exports are the same. `state/snapshots/format_4` was written by the commit
+`state/snapshots/format_2` was written by the Python code of commit d5ffea5, the last one before files of state were
+packed, with a later native extension, whose exports are the same. `state/snapshots/format_4` was written by the commit
 that added it. A new format keeps it as it is, and adds another one.
 """
 
