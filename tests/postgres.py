@@ -18,14 +18,18 @@ needs_postgres = pytest.mark.skipif(not _SERVERS, reason="Debian's postgresql is
 
 
 @contextmanager
-def postgres_server() -> Iterator[str]:
-    """Starts a server that listens at a socket alone; gives how to reach it."""
+def postgres_server(password: str = "") -> Iterator[str]:
+    """Starts a server that listens at a socket alone; gives how to reach it but for its password."""
     folder = Path(tempfile.mkdtemp(prefix="postgres-"))
     if _AS_OTHER:
         shutil.chown(folder, "postgres")
         folder.chmod(0o755)
     try:
-        _run("initdb", "-D", f"{folder}/data", "-U", "postgres", "-A", "trust", "-N")
+        asks: list[str] = []
+        if password:
+            (folder / "password").write_text(password)
+            asks = ["-A", "scram-sha-256", "--pwfile", f"{folder}/password"]
+        _run("initdb", "-D", f"{folder}/data", "-U", "postgres", "-N", *(asks or ["-A", "trust"]))
         _start(folder)
         try:
             yield f"host={folder} user=postgres dbname=postgres"

@@ -31,6 +31,7 @@ JVM = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 PATIENCE = 120.0  # seconds until a broker answers
 LOOK = 0.05  # seconds between two questions whether it does
 LEAST_PORT = 10_000
+USER, PASSWORD = "jobs", "of-the-broker-itself"  # at the listener that asks for them
 SESSION = 4000  # ms until a killed broker may register again; less fences a broker of a busy machine
 
 
@@ -54,7 +55,8 @@ def fetch() -> int:
 class Broker:
     """One broker, and its folder.
 
-    It has a second listener: clients that ask at `proxied` are sent there again, so a proxy may stand between.
+    Clients that ask at its second listener, `proxied`, are sent there again, so a proxy may stand between. Its third
+    one, `guarded`, asks for a user and a password by SASL.
 
     Args:
         folder: An empty folder.
@@ -63,20 +65,25 @@ class Broker:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
-        port, controller, self.behind_port, self.proxy_port = _free_ports(4)
+        port, controller, guarded, self.behind_port, self.proxy_port = _free_ports(5)
         self.address = f"127.0.0.1:{port}"
         self.proxied = f"127.0.0.1:{self.proxy_port}"  # of a proxy to `behind_port`
+        self.guarded = f"127.0.0.1:{guarded}"
         self._port = port
         settings = {
             "process.roles": "broker,controller",
             "node.id": "1",
             "controller.quorum.voters": f"1@127.0.0.1:{controller}",
             "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller},"
-            f"PROXIED://127.0.0.1:{self.behind_port}",
-            "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port},PROXIED://{self.proxied}",
+            f"PROXIED://127.0.0.1:{self.behind_port},GUARDED://{self.guarded}",
+            "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port},PROXIED://{self.proxied},GUARDED://{self.guarded}",
             "controller.listener.names": "CONTROLLER",
             "inter.broker.listener.name": "PLAINTEXT",
-            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,PROXIED:PLAINTEXT",
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,PROXIED:PLAINTEXT,"
+            "GUARDED:SASL_PLAINTEXT",
+            "listener.name.guarded.sasl.enabled.mechanisms": "PLAIN",
+            "listener.name.guarded.plain.sasl.jaas.config": "org.apache.kafka.common.security.plain.PlainLoginModule "
+            f'required user_{USER}="{PASSWORD}";',
             "log.dirs": f"{folder}/data",
             "offsets.topic.replication.factor": "1",
             "transaction.state.log.replication.factor": "1",

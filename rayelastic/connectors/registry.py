@@ -51,6 +51,7 @@ from rayelastic.connectors.pushed.declaration import IngestSource
 from rayelastic.connectors.pushed.reader import pushed_source
 from rayelastic.connectors.row_files import BadRows
 from rayelastic.connectors.row_reader import BadRowReader, RowReader
+from rayelastic.connectors.secret import secret
 from rayelastic.connectors.sink import NewSink, Past, SinkOperator, file_sink
 from rayelastic.connectors.source import BatchReader, SourceOperator, batch_source
 from rayelastic.connectors.text.declaration import TextSink, TextSource, read_text, text
@@ -82,6 +83,7 @@ __all__ = [  # what users call as `rel.csv(...)`
     "read_parquet",
     "read_text",
     "rows",
+    "secret",
     "sequence",
     "text",
     "to_kafka",

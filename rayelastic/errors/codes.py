@@ -127,6 +127,7 @@ class ErrorCode(StrEnum):
     CHANGED_INPUT = auto()
     UNKNOWN_TOPIC = auto()
     BAD_CREDENTIALS = auto()
+    UNREADABLE_SECRET = auto()
     OFFSETS_GONE = auto()
     FOREIGN_OUTPUT = auto()
     OUTPUT_TAKEN = auto()

@@ -111,6 +111,7 @@ changed-file: A file changed while the job read it.; Rename files into place whe
 changed-input: A source's input isn't the one of the checkpoint.; Restore the input, or drop its position.
 unknown-topic: A topic doesn't exist.; Check its name and the brokers, or create it.
 bad-credentials: A server rejects user, password or certificate.; Correct them, or the access rights.
+unreadable-secret: A process lacks a secret that its operator names.; Put it where the message says.
 offsets-gone: An offset isn't in its topic.; Begin at another one, see `start=` of `rel.kafka`.
 foreign-output: An output folder has files of another run.; Name another folder, or restore that run.
 output-taken: Another run owns the output of a sink.; End that run, or use another output.

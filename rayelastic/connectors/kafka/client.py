@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from rayelastic.connectors.secret import without_secrets
 from rayelastic.errors import DeclarationError, ErrorCode, SourceError, SourceLostError
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ class Explained:
 
     def of(self, name: str, text: str) -> DeclarationError:
         """Return an error by librdkafka's name of it."""
+        text = without_secrets(text)
         if name in CREDENTIALS:
             return self._error(
                 f"the brokers at {self._brokers!r} reject the connection: {text}",

@@ -10,6 +10,7 @@ from enum import Enum
 from typing import Any, ClassVar, Literal, TypeVar, get_args, overload
 
 from rayelastic.connectors.description import OBJECTS, Sink, Source
+from rayelastic.connectors.secret import Secret
 from rayelastic.connectors.typed import Declared, SourceOf
 from rayelastic.errors import DeclarationError, ErrorCode, GraphError, SchemaError, SinkError, SourceError
 from rayelastic.graph.records.data_type import DataType
@@ -53,7 +54,7 @@ class KafkaSource(Source[Any]):
         start: Where each partition begins.
         is_bounded: Whether it ends at the end that the topic has at the start.
         on_bad_row: What happens to a message that isn't of the schema.
-        settings: Settings of librdkafka. They may contain a password.
+        settings: Settings of librdkafka. They may contain a password, or name a secret.
     """
 
     kind: ClassVar[str] = "a topic of Kafka"
@@ -67,7 +68,7 @@ class KafkaSource(Source[Any]):
     start: Start
     is_bounded: bool
     on_bad_row: OnError
-    settings: tuple[tuple[str, str], ...] = field(repr=False)
+    settings: tuple[tuple[str, str | Secret], ...] = field(repr=False)
     lane: Lane = Lane.BUILT_IN
 
     @property
@@ -147,7 +148,7 @@ class KafkaSink(Sink):
         delivery: The delivery guarantee.
         create: The number of partitions of a topic that is created if it is missing; 0: none is created.
         on_bad_row: What happens to a tuple that can't be written.
-        settings: Settings of librdkafka. They may contain a password.
+        settings: Settings of librdkafka. They may contain a password, or name a secret.
     """
 
     unsupported: ClassVar[frozenset[DataType]] = OBJECTS
@@ -159,7 +160,7 @@ class KafkaSink(Sink):
     delivery: Delivery
     create: int
     on_bad_row: OnError
-    settings: tuple[tuple[str, str], ...] = field(repr=False)
+    settings: tuple[tuple[str, str | Secret], ...] = field(repr=False)
 
     @property
     def lane(self) -> Lane:
@@ -316,7 +317,7 @@ def kafka(
         start: 'earliest', 'latest', a datetime (UTC if it has no zone), or {partition: offset}.
         stop: 'end' to read what the topic has at the start, and to end.
         on_bad_row: What happens to a message that isn't of the schema. 'fail' or 'skip', which counts it.
-        settings: Settings of librdkafka, such as {'security.protocol': 'SASL_SSL', ...}.
+        settings: Settings of librdkafka, such as {'security.protocol': 'SASL_SSL', ...}. A value may be a `rel.secret`.
 
     Raises:
         SourceError: At the declaration, if an argument is invalid. At the start, if no broker answers, the topic is
@@ -363,7 +364,8 @@ def to_kafka(
         create: Create the topic with so many partitions if it is missing.
         on_bad_row: What happens to a tuple that can't be written: 'fail' or 'skip', which counts it. It is too large,
             has invalid JSON, or its partition doesn't exist.
-        settings: Settings of librdkafka, such as {'linger.ms': 50, 'compression.type': 'zstd'}.
+        settings: Settings of librdkafka, such as {'linger.ms': 50, 'compression.type': 'zstd'}. A value may be a
+            `rel.secret`.
 
     Raises:
         SinkError: At the declaration, if an argument is invalid. At the start, if no broker answers, the topic is
@@ -388,7 +390,7 @@ def _check_installed(operator: str, error: type[DeclarationError]) -> None:
 
 def _checked_settings(
     topic: KafkaTopic[Any] | KafkaTarget, operator: str, own: Iterable[str], error: type[DeclarationError]
-) -> tuple[tuple[str, str], ...]:
+) -> tuple[tuple[str, str | Secret], ...]:
     function = "rel.to_kafka" if isinstance(topic, KafkaTarget) else "rel.kafka"
     for what, value in (("brokers", topic.brokers), ("topic", topic.topic)):
         if not isinstance(value, str) or not value:
@@ -435,7 +437,9 @@ def _checked_fields(
     return tuple(fields.items())
 
 
-def _setting(value: object) -> str:
+def _setting(value: object) -> str | Secret:
+    if isinstance(value, Secret):
+        return value
     return f"{value}".lower() if isinstance(value, bool) else f"{value}"
 
 

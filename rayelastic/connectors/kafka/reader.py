@@ -17,6 +17,7 @@ from rayelastic.connectors.files.bad_rows import SHOWN_ROWS
 from rayelastic.connectors.kafka.client import AWAY, CREDENTIALS, TOPICS, Client, Explained, library_file
 from rayelastic.connectors.kafka.declaration import MESSAGE_FIELDS
 from rayelastic.connectors.problem import Problem
+from rayelastic.connectors.secret import read_all
 from rayelastic.connectors.source import SourceOperator
 from rayelastic.errors import ErrorCode, SourceError, SourceLostError, StateError
 from rayelastic.graph.spec.dead_letters import OnError
@@ -107,7 +108,7 @@ class TopicReader:
             "log_level": "0",
             "fetch.queue.backoff.ms": BACKOFF,
             "allow.auto.create.topics": "false",
-            **dict(body.settings),
+            **read_all(SourceError, dict(body.settings)),
             "enable.auto.commit": "false",
             "enable.auto.offset.store": "false",
             "auto.offset.reset": "error",
@@ -129,7 +130,7 @@ class TopicReader:
         self.left_out = DroppedMessages(body.topic, self.consumer)
         self._saved: dict[str, Any] | None = None
         self._emitted: Callable[[], int] = lambda: 0
-        self._group = dict(body.settings).get("group.id", "")
+        self._group = settings["group.id"] if "group.id" in dict(body.settings) else ""
         self._lock = threading.Lock()  # guards the fields below
         self._topic_id = ""
         self._ends: dict[int, int] = {}

@@ -26,6 +26,7 @@ from rayelastic.connectors.kafka.messages import Encoder, send
 from rayelastic.connectors.kafka.transactions import MOST_RUNS, FencedError, Token, Transactions, raising
 from rayelastic.connectors.output.record import Blob, BlobStore, Output, SinkContext
 from rayelastic.connectors.problem import Problem
+from rayelastic.connectors.secret import read_all
 from rayelastic.connectors.sink import NewSink, SinkOperator
 from rayelastic.errors import ErrorCode, SinkError, SinkLostError, SinkTakenError, StateError
 
@@ -100,7 +101,7 @@ class Topic:
             "partitioner": "murmur2_random",  # as the clients in Java
             "linger.ms": "5",
             "message.timeout.ms": f"{PATIENCE}",
-            **dict(body.settings),
+            **read_all(SinkError, dict(body.settings)),
             "enable.idempotence": "true",
         }
         shared = {name: value for name, value in self.settings.items() if name.startswith(SHARED)}

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from rayelastic.connectors.description import OBJECTS, TREES, Sink
+from rayelastic.connectors.secret import Secret, check_secret
 from rayelastic.errors import ErrorCode, SinkError
 from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.shown import shown
@@ -20,10 +21,11 @@ class PostgresSink(Sink):
     """Appends rows to a table of PostgreSQL, epoch by epoch."""
 
     unsupported: ClassVar[frozenset[DataType]] = OBJECTS | TREES
-    conninfo: str = field(repr=False)  # may contain a password
+    conninfo: str | Secret = field(repr=False)  # may contain a password
     table: str
-    lane: Lane = Lane.BUILT_IN
-    reason: str = "Arrow batches to PostgreSQL"
+    password: Secret | None = None
+    lane: Lane = field(default=Lane.BUILT_IN, repr=False)
+    reason: str = field(default="Arrow batches to PostgreSQL", repr=False)
 
     def check(self, operator: str) -> None:
         """Raise SinkError if psycopg isn't installed, or an argument is invalid."""
@@ -34,8 +36,11 @@ class PostgresSink(Sink):
                 hint="pip install 'rayelastic[postgres]'",
                 code=ErrorCode.MISSING_PACKAGE,
             )
+        check_secret("password", self.password, SinkError)
         for what, value in (("conninfo", self.conninfo), ("table", self.table)):
             argument: object = value
+            if what == "conninfo" and isinstance(value, Secret):
+                continue
             if not isinstance(argument, str) or (what == "table" and not argument.strip(".")):
                 raise SinkError(
                     f"{what}={shown(argument)} is invalid",
@@ -45,7 +50,7 @@ class PostgresSink(Sink):
                 )
 
 
-def postgres(conninfo: str, table: str) -> PostgresSink:
+def postgres(conninfo: str | Secret, table: str, *, password: Secret | None = None) -> PostgresSink:
     """Append the stream to a table of PostgreSQL, exactly once.
 
     Rows are first copied into a table of the sink's own. When a checkpoint is complete, one transaction moves its rows
@@ -55,12 +60,13 @@ def postgres(conninfo: str, table: str) -> PostgresSink:
     second table `rayelastic_moves` records which rows came with which checkpoint.
 
     Args:
-        conninfo: A connection string of libpq: 'postgresql://user@host:5432/database' or 'host=... dbname=...'. Put a
-            password into a password file (~/.pgpass) of the processes that write.
+        conninfo: A connection string of libpq: 'postgresql://user@host:5432/database' or 'host=... dbname=...', or a
+            `rel.secret` of one.
         table: Its name, with a schema if needed.
+        password: A `rel.secret`, which the processes that write read for each connection.
 
     >>> import rayelastic as rel
-    >>> rel.postgres("postgresql://user:secret@host/shop", "totals")
-    PostgresSink(table='totals', lane=<Lane.BUILT_IN: 'built-in'>, reason='Arrow batches to PostgreSQL')
+    >>> rel.postgres("postgresql://user@host/shop", "totals", password=rel.secret("PGPASSWORD"))
+    PostgresSink(table='totals', password=Secret(variable='PGPASSWORD', file=''))
     """
-    return PostgresSink(conninfo, table)
+    return PostgresSink(conninfo, table, password)

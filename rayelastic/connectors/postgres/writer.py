@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from rayelastic.connectors.output.record import BlobStore, Output, SinkContext
 from rayelastic.connectors.postgres.types import column_type
+from rayelastic.connectors.secret import read_as, without_secrets
 from rayelastic.connectors.sink import NewSink, SinkOperator
 from rayelastic.errors import ErrorCode, SinkError, SinkLostError, SinkTakenError, StateError
 from rayelastic.graph.records.shown import counted
@@ -198,7 +199,8 @@ class PostgresTable:
         import psycopg
 
         return psycopg.connect(
-            self._sink.conninfo,
+            read_as(SinkError, self._sink.conninfo),
+            password=read_as(SinkError, self._sink.password),
             connect_timeout=CONNECT_TIMEOUT,
             autocommit=autocommit,
             application_name=f"rayelastic-{self._identity}-{self._writer}" if writes else "rayelastic",
@@ -386,10 +388,10 @@ class PostgresTable:
         try:
             yield
         except psycopg.Error as error:
-            lost = isinstance(error, psycopg.OperationalError)
+            lost, text = isinstance(error, psycopg.OperationalError), without_secrets(f"{error}".strip().rstrip("."))
             if lost and (taken := self._taken_by_another()) is not None:
                 raise taken from error
             raise (SinkLostError if lost else SinkError)(
-                f"table {self._sink.table!r} of PostgreSQL can't be written: {str(error).strip()}",
+                f"table {self._sink.table!r} of PostgreSQL can't be written: {text}",
                 hint="Check server, rights and columns",
-            ) from error
+            ) from (error if text in str(error) else None)
