@@ -13,10 +13,12 @@ from rayelastic.graph.spec.ports import LATE
 from rayelastic.runtime.values.operator_table import NUMBERS, OperatorTable
 from rayelastic.runtime.values.status import BAD_ROW, FAILED, PESample
 from rayelastic.runtime.watch.event_log import tell
-from rayelastic.runtime.watch.machine_load import resident_bytes
+from rayelastic.runtime.watch.machine_load import memory_in_use, resident_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
 
     from rayelastic import _native
     from rayelastic.graph.spec.operator_spec import OperatorSpec
@@ -27,6 +29,8 @@ __all__ = ["ElementSampling"]
 
 _NOT_NATIVE = ("errors", "channels", "lag", "behind_seconds")  # numbers that the scheduler doesn't count
 _NATIVE = tuple(name for name in NUMBERS.names or () if name not in _NOT_NATIVE)
+SHORT, AMPLE = 0.8, 0.7  # shares of the memory in use: of a warning, and below which the next one may follow
+LARGEST = 3  # states that a warning names
 _DROPPED = ("skipped", "untaken")  # native counters of dropped tuples
 
 
@@ -40,6 +44,7 @@ class ElementSampling:
 
     def __init__(self, spec: PESpec, ids: Mapping[str, int]) -> None:
         self._job, self._pe = spec.job, spec.pe
+        self._is_short = False  # of memory, as a warning has said
         self._with_late: set[str] = set()  # operators whose late tuples have been reported
         self._specs = {operator.name: operator for operator in spec.operators}
         self._names = tuple(ids)
@@ -115,9 +120,28 @@ class ElementSampling:
             port=port,
             threads_stuck=native.stuck,
             rss_bytes=resident_bytes(),
+            memory_share=self._memory_share(table),
             cpu_seconds=native.engine_cpu_seconds + float(counted["cpu_seconds"].sum()),
             hot_keys=hot_keys,
         )
+
+    def _memory_share(self, table: NDArray[np.void]) -> float:
+        """Return the share of the memory in use; warn when there is little left, and name the largest states."""
+        memory = memory_in_use()
+        if memory.share >= SHORT and not self._is_short:
+            states = {name: int(table["state_bytes"][row]) for name, row in self._rows.items()}
+            largest = sorted((name for name in states if states[name]), key=lambda name: -states[name])[:LARGEST]
+            tell(
+                "memory is short",
+                job=self._job,
+                pe=self._pe,
+                level=logging.WARNING,
+                used=f"{memory.share:.0%} of the {memory.where}'s {memory.limit:,} bytes",
+                process=resident_bytes(),
+                states={name: states[name] for name in largest},
+            )
+        self._is_short = memory.share >= (AMPLE if self._is_short else SHORT)
+        return memory.share
 
     def _note(self, more: dict[int, dict[str, Any]], name: str, **fields: Any) -> None:
         if (row := self._rows.get(name)) is not None:

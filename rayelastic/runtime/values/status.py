@@ -185,6 +185,11 @@ class PESample:
             "ThreadStuck", "user code doesn't return", "{} > 0", "2m",
             "A thread of {{ $labels.pe }} (job {{ $labels.rel_job }}) doesn't return from user code"))  # fmt: skip
     rss_bytes: int = gauge("Memory of its process, bytes; `rel.run` has all PEs in one process.", panel="Memory")
+    memory_share: float = gauge(
+        "Share in use of the memory that its process may use: of its control group or of the host.",
+        panel="Share of the memory in use", alert=Alert(
+            "MemoryShort", "a process comes near its memory", "{} > 0.9", "1m",
+            "The memory that {{ $labels.pe }} (job {{ $labels.rel_job }}) may use is nearly full"))  # fmt: skip
     cpu_seconds: float = metric(
         "CPU time of its native threads, in operators and outside, seconds.", panel=Panel(CPU_TIMES, "CPU {{pe}}")
     )

@@ -1,4 +1,4 @@
-"""The CPU use of this process and this host. The only module that asks the operating system."""
+"""CPU and memory use of this process and this host. The only module that asks the operating system."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 import os
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,14 +16,18 @@ import psutil
 __all__ = [
     "CpuUse",
     "MachineLoad",
+    "Memory",
     "WaitedReader",
     "available_cpus",
     "cpus_by_node",
+    "memory_in_use",
     "resident_bytes",
     "waited_seconds",
 ]
 
 TASKS = Path("/proc/self/task")  # Linux: Documentation/scheduler/sched-stats.rst, /proc/<pid>/schedstat
+GROUP = Path("/proc/self/cgroup")  # Linux: Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/memory.rst
+GROUPS = Path("/sys/fs/cgroup")
 MOST_COST = 0.05  # share of a CPU that reading the files of threads may take
 SYSTEM = Path("/sys/devices/system")  # Linux: Documentation/ABI/stable/sysfs-devices-node and sysfs-devices-system-cpu
 
@@ -62,6 +66,59 @@ def resident_bytes() -> int:
     """Return the memory in use by this process."""
     pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
     return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Memory in use of a control group or host.
+
+    Args:
+        used: Bytes in use, without the files that the kernel can drop.
+        limit: Bytes that there are.
+        where: "control group" or "host".
+    """
+
+    used: int
+    limit: int
+    where: str
+
+    @property
+    def share(self) -> float:
+        """The share in use, 0 to 1."""
+        return self.used / self.limit
+
+
+def memory_in_use(groups: Path = GROUPS, group: Path = GROUP) -> Memory:
+    """Return the use of the memory that ends first: that of a control group of this process, or of the host.
+
+    Args:
+        groups: The root of the kernel's control groups, of version 1 or 2.
+        group: The file with the groups of this process.
+    """
+    host = psutil.virtual_memory()
+    found = [Memory(host.total - host.available, host.total, "host")]
+    for line in group.read_text(encoding="utf-8").splitlines():
+        number, controllers, path = line.split(":", 2)
+        if number == "0":
+            found += _group_memory(groups, path, "memory.max", "memory.current", "inactive_file")
+        elif controllers == "memory":
+            found += _group_memory(
+                groups / "memory", path, "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"
+            )
+    return max(found, key=lambda one: one.share)
+
+
+def _group_memory(root: Path, path: str, limit: str, usage: str, file_pages: str) -> Iterator[Memory]:
+    """Yield the memory of a group and of those around it, which have limits too."""
+    folder = root / path.lstrip("/")
+    for level in (folder, *folder.parents):
+        with contextlib.suppress(OSError, ValueError):  # ValueError: "max"
+            most = int((level / limit).read_text(encoding="ascii"))
+            stat = dict(line.split() for line in (level / "memory.stat").read_text(encoding="ascii").splitlines())
+            used = int((level / usage).read_text(encoding="ascii")) - int(stat.get(file_pages, 0))
+            yield Memory(max(0, used), most, "control group")
+        if level == root:
+            return
 
 
 class WaitedReader:
