@@ -1,18 +1,12 @@
 #include "rayelastic/net/link.hpp"
 
-#include <fcntl.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
-#include <sys/eventfd.h>
-#include <sys/socket.h>
-#include <sys/time.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <stdexcept>
 #include <system_error>
+#include <utility>
 
 #include "rayelastic/assert.hpp"
 
@@ -35,177 +29,140 @@ void check(const LinkOptions& options) {
 }  // namespace
 
 std::shared_ptr<Link> Link::over(int fd, LinkOptions options, std::shared_ptr<Tls> tls) {
-  try {
-    check(options);
-    std::shared_ptr<Link> link(new Link(fd, std::move(options), std::move(tls)));
-    link->service_ = std::thread(&Link::serve, link.get());
-    return link;
-  } catch (const std::invalid_argument&) {
-    ::close(fd);
-    throw;
-  }
+  std::shared_ptr<Link> link(new Link(fd, std::move(options), std::move(tls)));
+  link->service_ = std::jthread([link = link.get()](const std::stop_token& end) { link->serve(end); });
+  return link;
 }
 
 Link::Link(int fd, LinkOptions options, std::shared_ptr<Tls> tls)
     : options_(std::move(options)),
-      fd_(fd),
-      tls_(std::move(tls)),
-      wake_fd_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
-      last_sent_(Clock::now()) {
-  if (wake_fd_ < 0) {
-    const int error = errno;
-    ::close(fd_);
-    throw std::system_error(error, std::generic_category(), "link '" + options_.name + "'");
-  }
-  (void)::fcntl(fd_, F_SETFL, ::fcntl(fd_, F_GETFL) & ~O_NONBLOCK);  // sends say themselves that they don't block
-  const int yes = 1;  // frames are already as large as they get; a Unix socket doesn't know the option
-  (void)::setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+      socket_(fd, std::move(tls)),
+      wake_up_("link '" + options_.name + "'"),
+      silence_(options_.heartbeat, options_.silence, options_.first_silence) {
+  check(options_);
 }
 
 Link::~Link() {
-  closing_.store(true);
+  service_.request_stop();
   interrupt();
-  if (service_.joinable()) service_.join();
-  ::close(wake_fd_);
-  ::close(fd_);
 }
 
 void Link::interrupt() noexcept {
   {
-    const Lock lock(mutex_);  // so that whoever waits has either seen the flag or hears the notification
+    const Lock lock(mutex_);  // so that a waiting thread has either seen the flag or gets the notification
     stopping_.store(true);
   }
-  (void)::shutdown(fd_, SHUT_RDWR);
+  socket_.shut_down();
   changed_.notify_all();
-  wake();
+  wake_up_.signal();
 }
 
-void Link::wake() noexcept {
-  const std::uint64_t one = 1;
-  (void)!::write(wake_fd_, &one, sizeof(one));
-}
-
-void Link::open(Role role, std::shared_ptr<const Schema> schema) {
+void Link::open(LinkState::Side side, std::shared_ptr<const Schema> schema) {
   {
     const Lock lock(mutex_);
-    if (role_ != Role::None) throw std::logic_error("link '" + options_.name + "' is already used by an operator");
+    if (state_.is_open()) throw std::logic_error("link '" + options_.name + "' is already used by an operator");
     schema_ = std::move(schema);
     if (schema_->record_size() > options_.max_frame_bytes / 2)
       throw std::invalid_argument("link '" + options_.name + "': a record has no room in a frame");
-    if (role == Role::Out) {
-      open_ = std::make_unique<FrameBody>(schema_, options_.frame_bytes, options_.most_text);
-      sealed_ = std::make_unique<FrameBody>(schema_, options_.frame_bytes, options_.most_text);
-      keep_ahead(0);  // also what is gathered before the first credit comes
+    if (side == LinkState::Side::Out) {
+      reader_.open({.max_frame_bytes = options_.max_frame_bytes});
+      outbox_.open(schema_, options_.frame_bytes, options_.most_text);
+      outbox_.aim(std::min(options_.frame_bytes, credit_.best_frame()));  // before the first credit comes
     } else {
-      grant_due_ = options_.window_bytes;                    // the first Credit
-      const auto milliseconds = options_.heartbeat.count();  // how often a waiting receive looks at the time
-      const timeval wait{milliseconds / 1000, milliseconds % 1000 * 1000};
-      if (::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait)) != 0)
+      reader_.open(limits());
+      grants_.open(options_.window_bytes);
+      if (!socket_.set_patience(options_.heartbeat))  // how often a waiting receive looks at the time
         throw std::system_error(errno, std::generic_category(), "link '" + options_.name + "'");
     }
-    RE_CHECK(role != Role::None);  // heartbeats may have been sent before
-    role_ = role;
-    hello_due_ = true;
+    state_.open(side);  // heartbeats may have been sent before
   }
-  wake();
+  wake_up_.signal();
 }
 
-void Link::open_out(std::shared_ptr<const Schema> schema) { open(Role::Out, std::move(schema)); }
-void Link::open_in(std::shared_ptr<const Schema> schema) { open(Role::In, std::move(schema)); }
+void Link::open_out(std::shared_ptr<const Schema> schema) { open(LinkState::Side::Out, std::move(schema)); }
+void Link::open_in(std::shared_ptr<const Schema> schema) { open(LinkState::Side::In, std::move(schema)); }
+
+FrameLimits Link::limits() const noexcept {
+  return {.max_frame_bytes = options_.max_frame_bytes,
+          .most_text = options_.most_text,
+          .record_bytes = schema_ == nullptr ? 0 : static_cast<std::uint32_t>(schema_->record_size())};
+}
 
 // The receiving side's thread sends only: it never reads, so that P08's thread alone owns what comes in.
-void Link::serve() {
+void Link::serve(const std::stop_token& end) {
   auto last_beat = Clock::now();
   bool hung = false;  // poll reports a hang-up whether asked or not; looking again and again would burn a core
-  while (!closing_.load()) {
-    pollfd fds[2] = {{fd_, 0, 0}, {wake_fd_, POLLIN, 0}};
+  while (!end.stop_requested()) {
+    pollfd fds[2] = {{socket_.fd(), 0, 0}, {wake_up_.fd(), POLLIN, 0}};
     bool reads;
     {
       const Lock lock(mutex_);
-      const bool ended = failed_ || stopping_.load();
-      reads = role_ == Role::Out && !goodbye_heard_ && !ended;
+      const bool ended = state_.has_failed() || stopping_.load();
+      reads = state_.is_out() && !state_.has_received_goodbye() && !ended;
       if (reads) fds[0].events |= POLLIN;
-      watched_ = has_unsent() && !output_broken_;
+      watched_ = has_unsent() && !state_.is_output_broken();
       if (watched_) fds[0].events |= POLLOUT;
       if (ended || (hung && !reads)) fds[0].fd = -1;
     }
     if (::poll(fds, 2, static_cast<int>(options_.heartbeat.count())) < 0 && errno != EINTR) break;
-    if ((fds[1].revents & POLLIN) != 0) {
-      std::uint64_t count;
-      (void)!::read(wake_fd_, &count, sizeof(count));
-    }
+    if ((fds[1].revents & POLLIN) != 0) wake_up_.clear();
     hung = hung || (fds[0].revents & (POLLHUP | POLLERR)) != 0;
     if (reads && (fds[0].revents & (POLLIN | POLLHUP | POLLERR)) != 0) read_control();
 
     const Lock lock(mutex_);
     if (const auto now = Clock::now(); now - last_beat >= options_.heartbeat) {
       last_beat = now;
-      if (reads) ++silent_beats_;  // else it is the operator's thread that reads and counts
+      if (reads) silence_.wait();  // else it is the operator's thread that reads and counts
       if (now - last_sent_ >= options_.heartbeat && !has_unsent()) heartbeat_due_ = true;
     }
     pump(lock);
-    if (reads && !goodbye_heard_ && is_silent()) (void)lose_silent(lock);
+    if (reads && !state_.has_received_goodbye() && silence_.is_too_long()) (void)lose_silent(lock);
   }
 }
 
 Link::Outcome Link::lose(const Lock&, const std::string& what) {
   if (stopping_.load()) return Outcome::Stopped;
-  if (!failed_) {
-    RE_CHECK(failure_.empty());
-    failed_ = true;
-    const bool out = role_ == Role::Out;
-    failure_ = "link '" + options_.name + (out ? "' to '" : "' from '") + options_.peer + "': " + what + " (after " +
-               std::to_string(out ? totals_.records_sent.load() : totals_.records_received.load()) + " records in " +
-               std::to_string(out ? totals_.frames_sent.load() : totals_.frames_received.load()) + " frames)";
-    (void)::shutdown(fd_, SHUT_RDWR);
+  if (!state_.has_failed()) {
+    const bool out = state_.is_out();
+    state_.fail("link '" + options_.name + (out ? "' to '" : "' from '") + options_.peer + "': " + what + " (after " +
+                std::to_string(out ? totals_.records_sent.get() : totals_.records_received.get()) + " records in " +
+                std::to_string(out ? totals_.frames_sent.get() : totals_.frames_received.get()) + " frames)");
+    socket_.shut_down();
     changed_.notify_all();
   }
   return Outcome::Failed;
 }
 
 Link::Outcome Link::lose_silent(const Lock& lock) {
-  const auto tenths = silent_beats_ * options_.heartbeat.count() / 100;
+  const auto tenths = silence_.length().count() / 100;
   return lose(lock, "it said nothing for " + std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) +
                         " s; rel.Network(patience=...) says for how long that may be");
 }
 
 Link::Outcome Link::refuse(const Lock& lock, FrameFault fault, const FrameHeader& header, const std::string& more) {
   RE_CHECK(fault != FrameFault::None && static_cast<std::size_t>(fault) < kFrameFaults);
-  totals_.refused[static_cast<std::size_t>(fault)].fetch_add(1, std::memory_order_relaxed);
+  totals_.refused[static_cast<std::size_t>(fault)].add(1);
   return lose(lock, "rejected a frame, " + std::string(to_string(fault)) + more + ": kind " +
                         std::to_string(static_cast<int>(header.kind)) + ", sequence " + std::to_string(header.sequence) + " where " +
-                        std::to_string(receive_sequence_) + " was due, " + std::to_string(header.records) + " records of " +
+                        std::to_string(reader_.sequence()) + " was due, " + std::to_string(header.records) + " records of " +
                         std::to_string(header.record_bytes) + " bytes, " + std::to_string(header.heap_bytes) + " bytes of text");
 }
 
 std::string Link::failure() const {
   const Lock lock(mutex_);
-  return failure_;
+  return state_.failure();
 }
 
 bool Link::has_ended() const {
   const Lock lock(mutex_);
-  if (role_ == Role::Out) return goodbye_heard_;
-  return goodbye_due_ && (output_broken_ || (goodbye_gone_ && !has_unsent()));
+  return state_.is_out() ? state_.has_received_goodbye() : has_said_goodbye();
 }
 
 LinkCounters Link::counters() const noexcept {
-  LinkCounters counters;
-  counters.frames_sent = totals_.frames_sent.load(std::memory_order_relaxed);
-  counters.bytes_sent = totals_.bytes_sent.load(std::memory_order_relaxed);
-  counters.records_sent = totals_.records_sent.load(std::memory_order_relaxed);
-  counters.frames_received = totals_.frames_received.load(std::memory_order_relaxed);
-  counters.bytes_received = totals_.bytes_received.load(std::memory_order_relaxed);
-  counters.records_received = totals_.records_received.load(std::memory_order_relaxed);
-  counters.credit_waits = totals_.credit_waits.load(std::memory_order_relaxed);
-  counters.blocked_nanoseconds = totals_.blocked_nanoseconds.load(std::memory_order_relaxed);
-  counters.given = totals_.given.load(std::memory_order_relaxed);
-  counters.passed = totals_.passed.load(std::memory_order_relaxed);
-  counters.unconsumed_bytes = totals_.unconsumed.load(std::memory_order_relaxed);
-  tcp_info said{};
-  socklen_t size = sizeof(said);
-  if (::getsockopt(fd_, IPPROTO_TCP, TCP_INFO, &said, &size) == 0) counters.retransmits = said.tcpi_total_retrans;
-  for (std::size_t i = 0; i < kFrameFaults; ++i) counters.refused[i] = totals_.refused[i].load(std::memory_order_relaxed);
+  LinkCounters counters = totals_.read();
+  counters.retransmits = socket_.retransmits();
+  const Lock lock(mutex_);
+  counters.unconsumed_bytes = credit_.outstanding() + grants_.outstanding();  // a link has one side
   return counters;
 }
 

@@ -3,7 +3,6 @@
 #include <cstring>
 
 #include "rayelastic/assert.hpp"
-
 #include "rayelastic/net/link.hpp"
 
 namespace rayelastic {
@@ -74,7 +73,7 @@ std::int64_t Link::submit(const Received& received, std::byte* out, std::size_t 
     if (!context->flush(static_cast<std::int64_t>(part))) return REL_STOPPED;
     done += part;
   }
-  totals_.passed.fetch_add(received.header.records, std::memory_order_relaxed);
+  totals_.passed.add(received.header.records);
   consumed(received.bytes);
   return 0;
 }
