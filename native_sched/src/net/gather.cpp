@@ -10,27 +10,19 @@
 
 namespace rayelastic {
 
-namespace {
-
-constexpr std::size_t kMostAhead = 4U << 20;  // bytes that the local replica may be ahead of the others
-
-}  // namespace
-
-Gather::Gather(std::shared_ptr<const Schema> schema, GatherOptions options) : schema_(std::move(schema)), options_(std::move(options)) {}
+Gather::Gather(std::shared_ptr<const Schema> schema, GatherOptions options)
+    : schema_(std::move(schema)), options_(std::move(options)), pieces_(schema_->record_size()) {}
 
 Gather::~Gather() {
   interrupt();
-  for (const auto& arm : arms_) arm->thread.join();
+  for (const auto& arm : arms_.all()) arm->thread.join();
 }
 
 bool Gather::add(std::shared_ptr<Link> link) {
   const Lock guard(mutex_);
   if (ended_ || stopping_) return false;
   link->open_in(schema_);
-  linked_ = true;
-  Arm& arm = *arms_.emplace_back(std::make_unique<Arm>());
-  RE_CHECK(link != nullptr && arm.stage == Stage::Receiving);
-  arm.link = std::move(link);
+  Arm& arm = arms_.add(std::move(link));
   arm.thread = std::thread([this, &arm] { receive(arm); });
   return true;
 }
@@ -56,7 +48,7 @@ std::vector<std::string> Gather::lost() const {
 void Gather::interrupt() noexcept {
   const Lock guard(mutex_);
   stopping_ = true;
-  for (const auto& arm : arms_) arm->link->interrupt();
+  for (const auto& arm : arms_.all()) arm->link->interrupt();
   arrived_.notify_all();
   taken_.notify_all();
   marks_.close();
@@ -74,22 +66,11 @@ void Gather::receive(Arm& arm) {
     }
     Lock lock(mutex_);
     if (!problem.empty()) lost_.push_back(problem);
-    arm.stage = outcome == Link::Outcome::Ok ? Stage::Arrived : Stage::Ended;
-    arm_ended_ = arm_ended_ || arm.stage == Stage::Ended;
+    arms_.arrive(arm, outcome != Link::Outcome::Ok);
     arrived_.notify_all();
-    taken_.wait(lock, [&]() REL_HELD(mutex_) { return arm.stage != Stage::Arrived || stopping_; });
-    if (arm.stage == Stage::Ended || stopping_) return;
+    taken_.wait(lock, [&]() REL_HELD(mutex_) { return arm.stage != Arm::Stage::Arrived || stopping_; });
+    if (arm.stage == Arm::Stage::Ended || stopping_) return;
   }
-}
-
-// Their threads end without the mutex.
-void Gather::let_go_of_ended() {
-  if (!std::exchange(arm_ended_, false)) return;
-  std::erase_if(arms_, [this](const std::unique_ptr<Arm>& arm) REL_HELD(mutex_) {
-    if (arm->stage != Stage::Ended || arm.get() == current_) return false;
-    arm->thread.join();
-    return true;
-  });
 }
 
 std::int64_t Gather::process(std::byte* out, std::size_t capacity, rel_context* context) {
@@ -101,28 +82,23 @@ std::int64_t Gather::process(std::byte* out, std::size_t capacity, rel_context* 
       context->fail(lost_.front());
       return REL_FAILED(0);
     }
-    let_go_of_ended();
+    arms_.remove_ended(turns_.current());
     for (std::size_t tried = 0; found == nullptr && tried < arms_.size(); ++tried) {
-      Arm& arm = *arms_[next_++ % arms_.size()];
-      RE_CHECK(arm.link != nullptr);
-      if (arm.stage == Stage::Arrived && is_due(arm)) found = &arm;
+      Arm& arm = arms_.next();
+      if (arm.stage == Arm::Stage::Arrived && is_due(arm)) found = &arm;
     }
     if (found != nullptr) break;
-    if (!pieces_.empty() && is_due(local_, pieces_.front().records != nullptr, pieces_.front().mark)) {
-      Piece piece = std::move(pieces_.front());
-      pieces_.pop_front();
-      RE_CHECK(piece.records == nullptr || piece.records->bytes() <= piece_bytes_);
-      if (piece.records != nullptr) piece_bytes_ -= piece.records->bytes();
+    if (is_due_locally()) {
+      LocalPieces::Piece piece = pieces_.take();
       taken_.notify_all();
       lock.unlock();
       const std::int64_t left = pass_local(std::move(piece), context);
       lock.lock();
-      ++pieces_passed_;
-      RE_CHECK(pieces_passed_ + pieces_.size() == pieces_put_);
+      pieces_.pass();
       return left;
     }
-    const bool links_ended = std::ranges::all_of(arms_, [](const auto& arm) { return arm->stage == Stage::Ended; });
-    if (links_ended && pieces_.empty() && local_ended_ == options_.local_ends && (sealed_ || linked_ || options_.local_ends > 0)) {
+    const bool links_ended = arms_.have_ended();
+    if (links_ended && pieces_.empty() && local_ended_ == options_.local_ends && (sealed_ || arms_.had_any() || options_.local_ends > 0)) {
       ended_ = true;
       marks_.close();
       lock.unlock();
@@ -130,8 +106,7 @@ std::int64_t Gather::process(std::byte* out, std::size_t capacity, rel_context* 
       context->finish();
       return 0;
     }
-    if (links_ended && !idle_ && !local_.watermark.has_value()) {  // as long as there is no link nothing comes from here
-      idle_ = true;
+    if (links_ended && !local_.watermark.has_value() && watermark_.become_idle()) {  // as long as there is no link nothing comes from here
       lock.unlock();
       context->mark({MarkKind::Watermark, kIdle});
       lock.lock();
@@ -142,8 +117,8 @@ std::int64_t Gather::process(std::byte* out, std::size_t capacity, rel_context* 
   lock.unlock();
   const std::int64_t left = pass(*found, out, capacity, context);
   lock.lock();
-  RE_CHECK(found->stage == Stage::Arrived);
-  found->stage = Stage::Receiving;
+  RE_CHECK(found->stage == Arm::Stage::Arrived);
+  found->stage = Arm::Stage::Receiving;
   taken_.notify_all();
   return left;
 }
@@ -160,10 +135,7 @@ void Gather::pass(Arm& arm, Mark mark, rel_context* context) {
   if (options_.in_turn && mark.kind == MarkKind::Turn) {
     if (options_.any_order) return;
     const Lock guard(mutex_);
-    const bool begins = mark.value % 2 == 0;
-    RE_CHECK(begins ? current_ == nullptr && mark.value == 2 * due_ : current_ == &arm);
-    current_ = begins ? &arm : nullptr;
-    if (!begins) ++due_;
+    turns_.pass(arm, mark.value);
     return;
   }
   if (mark.kind == MarkKind::Barrier) {
@@ -182,18 +154,17 @@ void Gather::pass(Arm& arm, Mark mark, rel_context* context) {
   std::int64_t lowest = std::numeric_limits<std::int64_t>::max();
   {
     const Lock guard(mutex_);
-    for (const auto& other : arms_) {
-      if (other->stage == Stage::Ended) continue;
+    for (const auto& other : arms_.all()) {
+      if (other->stage == Arm::Stage::Ended) continue;
       if (!other->watermark.has_value()) return;
       lowest = std::min(lowest, *other->watermark);
     }
     if (local_.watermark.has_value() && local_ended_ == 0) lowest = std::min(lowest, *local_.watermark);
   }
-  const bool was_idle = std::exchange(idle_, false);
-  if (watermark_.has_value() && lowest <= *watermark_ && !was_idle) return;
-  watermark_ = std::max(watermark_.value_or(lowest), lowest);
-  context->mark({MarkKind::Watermark, *watermark_});
-  speaks_.store(true);
+  const std::optional<std::int64_t> passed = watermark_.advance(lowest);
+  if (!passed.has_value()) return;
+  context->mark({MarkKind::Watermark, *passed});
+  watermark_.publish();
 }
 
 // --- in turn
@@ -201,10 +172,8 @@ void Gather::pass(Arm& arm, Mark mark, rel_context* context) {
 bool Gather::is_due(const Arm& arm, bool records, Mark mark) const noexcept {
   if (!records && mark.kind == MarkKind::Barrier) return mark.value <= epoch_ || is_aligned(mark.value);
   if (!options_.in_turn || options_.any_order) return true;
-  if (records || mark.kind == MarkKind::Split)
-    return current_ == &arm || (current_ == nullptr && due_ == 0);  // before the first turn there is one replica
-  if (mark.kind != MarkKind::Turn) return true;
-  return mark.value % 2 == 0 ? current_ == nullptr && mark.value == 2 * due_ : current_ == &arm;
+  if (records || mark.kind == MarkKind::Split) return turns_.is_turn_of(arm);
+  return mark.kind != MarkKind::Turn || turns_.is_due(arm, mark.value);
 }
 
 bool Gather::is_due(const Arm& arm) const noexcept {
@@ -212,12 +181,16 @@ bool Gather::is_due(const Arm& arm) const noexcept {
   return is_due(arm, records, records ? Mark{} : arm.received.mark());
 }
 
+bool Gather::is_due_locally() const noexcept {
+  return !pieces_.empty() && is_due(local_, pieces_.front().records != nullptr, pieces_.front().mark);
+}
+
 // Who has ended counts as one by whom it has come.
 bool Gather::is_aligned(std::int64_t epoch) const noexcept {
   const auto has_come = [epoch](Mark mark) { return mark.kind == MarkKind::Barrier && mark.value == epoch; };
-  for (const auto& arm : arms_) {
-    if (arm->stage == Stage::Ended) continue;
-    if (arm->stage != Stage::Arrived || arm->received.header.kind != FrameKind::Mark || !has_come(arm->received.mark())) return false;
+  for (const auto& arm : arms_.all()) {
+    if (arm->stage == Arm::Stage::Ended) continue;
+    if (arm->stage != Arm::Stage::Arrived || arm->received.header.kind != FrameKind::Mark || !has_come(arm->received.mark())) return false;
   }
   if (!pieces_.empty()) return pieces_.front().records == nullptr && has_come(pieces_.front().mark);
   return local_ended_ == options_.local_ends;
@@ -231,32 +204,26 @@ void Gather::abandon_epochs(std::int64_t epoch) {
 
 bool Gather::put(const Run& run) {
   Lock lock(mutex_);
-  taken_.wait(lock, [this]() REL_HELD(mutex_) { return piece_bytes_ <= kMostAhead || stopping_; });
+  taken_.wait(lock, [this]() REL_HELD(mutex_) { return !pieces_.is_full() || stopping_; });
   if (stopping_) return false;
-  Piece& piece = pieces_.emplace_back();
-  piece.records = std::make_unique<RecordBuffer>(schema_->record_size());
-  piece.records->append(run, run.count);
-  RE_CHECK(piece.records->size() == run.count);
-  piece_bytes_ += piece.records->bytes();
-  ++pieces_put_;
+  pieces_.put(run);
   arrived_.notify_all();
   return true;
 }
 
 bool Gather::put(Mark mark) {
   const Lock guard(mutex_);
-  pieces_.push_back({.records = nullptr, .mark = mark});
-  ++pieces_put_;
+  pieces_.put(mark);
   arrived_.notify_all();
   return !stopping_;
 }
 
 std::pair<std::uint64_t, std::uint64_t> Gather::flow() const {
   const Lock guard(mutex_);
-  return {pieces_put_, pieces_passed_};
+  return pieces_.flow();
 }
 
-std::int64_t Gather::pass_local(Piece piece, rel_context* context) {
+std::int64_t Gather::pass_local(LocalPieces::Piece piece, rel_context* context) {
   if (piece.records == nullptr) {
     pass(local_, piece.mark, context);
     return 0;

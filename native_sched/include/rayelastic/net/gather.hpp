@@ -16,25 +16,25 @@
 // runs: the source lets go of a link that has ended, and of its thread.
 #pragma once
 
-#include <atomic>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "rayelastic/mutex.hpp"
+#include "rayelastic/net/gather/arms.hpp"
+#include "rayelastic/net/gather/local_pieces.hpp"
+#include "rayelastic/net/gather/passed_watermark.hpp"
+#include "rayelastic/net/gather/turn_order.hpp"
 #include "rayelastic/net/link.hpp"
 #include "rayelastic/net/mark_log.hpp"
 #include "rayelastic/operator/operator.hpp"
 
 namespace rayelastic {
-
-class RecordBuffer;
 
 struct GatherOptions {
   std::string name;
@@ -64,8 +64,8 @@ class Gather {
   void abandon_epochs(std::int64_t epoch);
   // In turn: what the local replica has handed over, and what of it has been passed on. Any thread.
   [[nodiscard]] std::pair<std::uint64_t, std::uint64_t> flow() const;
-  [[nodiscard]] bool speaks() const noexcept { return speaks_.load(); }  // a watermark has been passed on
-  [[nodiscard]] std::vector<std::string> lost() const;                   // failures of links, tolerated or not
+  [[nodiscard]] bool speaks() const noexcept { return watermark_.is_published(); }  // a watermark has been passed on
+  [[nodiscard]] std::vector<std::string> lost() const;                              // failures of links, tolerated or not
   void interrupt() noexcept;
   [[nodiscard]] MarkLog& marks() noexcept { return marks_; }
 
@@ -75,52 +75,29 @@ class Gather {
   [[nodiscard]] const std::shared_ptr<const Schema>& schema() const noexcept { return schema_; }
 
  private:
-  enum class Stage : std::uint8_t { Receiving, Arrived, Ended };
-  struct Arm {
-    std::shared_ptr<Link> link;
-    std::thread thread;
-    Link::Received received = {};
-    Stage stage = Stage::Receiving;
-    std::optional<std::int64_t> watermark = {};
-  };
-
-  struct Piece {  // of what the local replica gives
-    std::unique_ptr<RecordBuffer> records;
-    Mark mark = {};
-  };
-
   void receive(Arm& arm);
-  void let_go_of_ended() REL_HELD(mutex_);
   [[nodiscard]] bool is_due(const Arm& arm, bool records, Mark mark) const noexcept REL_HELD(mutex_);
-  [[nodiscard]] bool is_aligned(std::int64_t epoch) const noexcept REL_HELD(mutex_);
   [[nodiscard]] bool is_due(const Arm& arm) const noexcept REL_HELD(mutex_);
-  [[nodiscard]] std::int64_t pass_local(Piece piece, rel_context* context);
+  [[nodiscard]] bool is_due_locally() const noexcept REL_HELD(mutex_);
+  [[nodiscard]] bool is_aligned(std::int64_t epoch) const noexcept REL_HELD(mutex_);
+  [[nodiscard]] std::int64_t pass_local(LocalPieces::Piece piece, rel_context* context);
   [[nodiscard]] std::int64_t pass(Arm& arm, std::byte* out, std::size_t capacity, rel_context* context);
   void pass(Arm& arm, Mark mark, rel_context* context);
 
   const std::shared_ptr<const Schema> schema_;
   const GatherOptions options_;
   MarkLog marks_;
-  std::optional<std::int64_t> watermark_;  // passed on
-  bool idle_ = false;                      // has said so since
+  PassedWatermark watermark_;
 
-  mutable Mutex mutex_;  // an arm that has arrived belongs to the source's thread
+  mutable Mutex mutex_;
   std::condition_variable arrived_;
   std::condition_variable taken_;
-  std::vector<std::unique_ptr<Arm>> arms_ REL_GUARDED_BY(mutex_);
-  bool linked_ REL_GUARDED_BY(mutex_) = false;     // there has been an arm
-  bool arm_ended_ REL_GUARDED_BY(mutex_) = false;  // since the source looked
-  std::size_t next_ REL_GUARDED_BY(mutex_) = 0;    // turn and turn about
+  Arms arms_ REL_GUARDED_BY(mutex_);
+  Arm local_;  // of what the taps put; the source's thread's
+  LocalPieces pieces_ REL_GUARDED_BY(mutex_);
+  TurnOrder turns_ REL_GUARDED_BY(mutex_);
   std::size_t local_ended_ REL_GUARDED_BY(mutex_) = 0;
-  std::deque<Piece> pieces_ REL_GUARDED_BY(mutex_);
-  std::size_t piece_bytes_ REL_GUARDED_BY(mutex_) = 0;
-  std::uint64_t pieces_put_ REL_GUARDED_BY(mutex_) = 0;
-  std::uint64_t pieces_passed_ REL_GUARDED_BY(mutex_) = 0;
-  Arm local_;
-  const Arm* current_ REL_GUARDED_BY(mutex_) = nullptr;  // whose turn it is
-  std::int64_t due_ REL_GUARDED_BY(mutex_) = 0;          // the next turn
-  std::int64_t epoch_ REL_GUARDED_BY(mutex_) = 0;        // the last one that was passed on, or given up
-  std::atomic<bool> speaks_{false};
+  std::int64_t epoch_ REL_GUARDED_BY(mutex_) = 0;  // the last one that was passed on, or given up
   std::vector<std::string> lost_ REL_GUARDED_BY(mutex_);
   bool sealed_ REL_GUARDED_BY(mutex_) = false;
   bool ended_ REL_GUARDED_BY(mutex_) = false;
