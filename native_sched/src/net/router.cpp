@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <span>
 #include <stdexcept>
 #include <utility>
 
@@ -15,26 +16,18 @@ namespace rayelastic {
 
 namespace {
 
-constexpr std::size_t kBatch = 256;                      // records whose keys are extracted at once
-constexpr std::chrono::milliseconds kStep{100};          // in which as many records may be held more as came in such a time before
 constexpr std::chrono::milliseconds kLongestWait{1000};  // of a run: commands for others may need this thread
-
-std::size_t partition_of(std::uint64_t hash, std::size_t partitions) noexcept {  // as in plan/hash_ring.py
-  __extension__ using Wide = unsigned __int128;
-  return static_cast<std::size_t>(static_cast<Wide>(hash) * partitions >> 64);
-}
 
 }  // namespace
 
 Router::Router(std::shared_ptr<const Schema> schema, RouterOptions options)
     : schema_(std::move(schema)),
+      owners_(std::move(options.owners)),
       options_(std::move(options)),
-      extractor_(schema_, options_.keys),
-      owners_(options_.owners),
-      held_(std::make_unique<RecordBuffer>(schema_->record_size())),
-      keys_(kBatch) {
+      keys_(schema_, options_.keys),
+      held_(schema_->record_size()) {
   const auto refuse = [this](const std::string& why) { throw std::invalid_argument("router '" + options_.name + "': " + why); };
-  if (owners_.empty() || owners_.size() >= kHeld) refuse("it needs the owners of 1 to 65534 partitions");
+  if (owners_.size() == 0 || owners_.size() >= kHeld) refuse("it needs the owners of 1 to 65534 partitions");
   for (std::size_t port = 0; port < options_.locals.size(); ++port) {
     const std::uint16_t number = options_.locals[port];
     if (number == kHeld) refuse("65535 is no target");
@@ -43,16 +36,11 @@ Router::Router(std::shared_ptr<const Schema> schema, RouterOptions options)
     targets_[number].known = true;
     targets_[number].port = static_cast<std::int32_t>(port);
   }
-  for (const std::uint16_t owner : owners_) {
+  for (const std::uint16_t owner : owners_.all()) {
     if (owner == kHeld) refuse("a partition without owner");
     if (owner < targets_.size()) targets_[owner].fed = true;
   }
   if (options_.in_turn && options_.everywhere) refuse("it can't send everywhere and in turn");
-  whole_ = owners_[0];
-  set_owner(0, owners_[0]);
-  stride_ = std::max<std::size_t>(1, owners_.size() * 5 / 8);  // about the golden section: of any owners, each comes evenly
-  while (std::gcd(stride_, owners_.size()) != 1) ++stride_;
-  RE_CHECK(held_partitions_ == 0);
   open_bypass();
   publish();
 }
@@ -62,21 +50,18 @@ Router::~Router() { interrupt(); }
 void Router::interrupt() noexcept {
   const Lock guard(mutex_);
   stopping_.store(true);
-  for (const auto& known : links_) {
-    if (const auto link = known.lock()) link->interrupt();
-  }
+  links_.interrupt();
   changed_.notify_all();
 }
 
-void Router::set_owner(std::uint16_t partition, std::uint16_t target) {
-  RE_CHECK(partition < owners_.size());
-  if (held_partitions_ == 0 && target == kHeld) step_ = may_hold_ = pace_.records_in(kStep, Pace::Clock::now(), SIZE_MAX);
-  held_partitions_ += (target == kHeld ? 1 : 0) - (owners_[partition] == kHeld ? 1 : 0);
-  owners_[partition] = target;
-  RE_ASSERT(std::ranges::count(owners_, kHeld) == static_cast<std::ptrdiff_t>(held_partitions_));
-  const bool all = std::ranges::all_of(owners_, [target](std::uint16_t owner) { return owner == target; });
-  sole_ = all ? target : kHeld;
-  if (sole_ != kHeld) whole_ = sole_;
+void Router::hold_partitions(const std::vector<std::uint16_t>& partitions) {
+  if (!owners_.is_any_held() && !partitions.empty()) held_.begin();
+  owners_.assign(partitions, kHeld);
+}
+
+void Router::hold_back(const Run& run) {
+  held_.add(run);
+  publish();
 }
 
 std::int64_t Router::process(const std::byte* in, std::int64_t n, std::byte* out, rel_context* context) {
@@ -85,14 +70,14 @@ std::int64_t Router::process(const std::byte* in, std::int64_t n, std::byte* out
   RE_CHECK(n > 0 && !ended_);
   const auto count = static_cast<std::size_t>(n);
   const auto unseen = static_cast<std::size_t>(std::exchange(bypass_.records, 0));
-  if (held_partitions_ == 0) pace_.passed(count + unseen, unseen > 0 ? Bypass::kSeen : 1);
-  if (!options_.keys.empty() && !options_.in_turn && !options_.everywhere) look_at_keys({in, count, schema_->record_size(), {}});
+  if (!owners_.is_any_held()) held_.watch(count + unseen, unseen > 0 ? Bypass::kSeen : 1);
+  if (!options_.keys.empty() && goes_by_keys()) look_at_keys({in, count, schema_->record_size(), {}});
   if (passes_on()) {
     if (out != in) std::memcpy(out, in, count * schema_->record_size());
     return n;
   }
   if (!scatter({in, count, schema_->record_size(), context->input_chunks()}, context)) return REL_STOPPED;
-  while (held_->bytes() > options_.hold_bytes) {
+  while (held_.bytes() > options_.hold_bytes) {
     ++waits_;
     publish();
     if (!wait_for_command(context)) return REL_STOPPED;
@@ -102,20 +87,16 @@ std::int64_t Router::process(const std::byte* in, std::int64_t n, std::byte* out
 
 // What is held may be as much as came before in the time that it has been held.
 bool Router::keep_pace(rel_context* context) {
-  for (std::chrono::milliseconds waited{0}; held_->size() > may_hold_ && waited < kLongestWait; waited += kStep) {
-    if (!wait_for_command(context, kStep)) return false;
-    may_hold_ += step_;
+  for (std::chrono::milliseconds waited{0}; held_.are_too_many() && waited < kLongestWait; waited += HeldRecords::kStep) {
+    if (!wait_for_command(context, HeldRecords::kStep)) return false;
+    held_.allow_more();
   }
   return true;
 }
 
 void Router::look_at_keys(const Run& run) {
-  const bool told = hot_keys_.pass(run.count, [this, &run](std::size_t at) -> const StringView& {
-    extractor_.extract(run.records + at * run.stride, 1, keys_.data());
-    return keys_.front();
-  });
-  if (!told) return;
-  std::optional<HotKey> found = hot_keys_.hottest();
+  if (!keys_.sample(run)) return;
+  std::optional<HotKey> found = keys_.hottest();
   const Lock guard(mutex_);
   hottest_ = std::move(found);
 }
@@ -125,12 +106,12 @@ bool Router::scatter(const Run& run, rel_context* context) {
   if (options_.in_turn) return deal(run, context);
   if (options_.everywhere) return send_everywhere(run, context);
   const std::size_t stride = schema_->record_size();
-  for (std::size_t first = 0; first < run.count; first += kBatch) {
-    const std::size_t count = std::min(kBatch, run.count - first);
+  for (std::size_t first = 0; first < run.count; first += RoutedKeys::kBatch) {
+    const std::size_t count = std::min(RoutedKeys::kBatch, run.count - first);
     const std::byte* records = run.records + first * stride;
-    extractor_.extract(records, count, keys_.data());
+    const std::span<const StringView> keys = keys_.extract(records, count);
     for (std::size_t i = 0; i < count; ++i) {
-      const std::uint16_t owner = owners_[partition_of(hash_of(keys_[i]), owners_.size())];
+      const std::uint16_t owner = owners_.of_hash(hash_of(keys[i]));
       RE_CHECK(owner == kHeld || owner < targets_.size());
       Target& target = owner == kHeld ? waiting_ : targets_[owner];
       target.part.insert(target.part.end(), records + i * stride, records + (i + 1) * stride);
@@ -143,33 +124,30 @@ bool Router::scatter(const Run& run, rel_context* context) {
     if (targets_[number].records > 0 && !send(targets_[number], static_cast<std::uint16_t>(number), context)) return false;
   }
   if (waiting_.records > 0) {
-    RE_CHECK(waiting_.part.size() == waiting_.records * stride && held_partitions_ > 0);
-    ever_held_ += waiting_.records;
-    held_->append({waiting_.part.data(), waiting_.records, stride, run.chunks}, waiting_.records);
+    RE_CHECK(waiting_.part.size() == waiting_.records * stride && owners_.is_any_held());
+    hold_back({waiting_.part.data(), waiting_.records, stride, run.chunks});
     waiting_.part.clear();
     waiting_.records = 0;
-    publish();
   }
   return true;
 }
 
 // Everything goes one way, and on in the thread that runs it.
 bool Router::passes_on() const noexcept {
-  return sole_ != kHeld && targets_.size() > sole_ && targets_[sole_].port == 0 && turns_ == 0 && !(options_.everywhere && feeds_several());
+  const std::uint16_t sole = owners_.sole();
+  return sole != kHeld && targets_.size() > sole && targets_[sole].port == 0 && turns_ == 0 && !(options_.everywhere && feeds_several());
 }
 
 void Router::open_bypass() noexcept {
-  const bool looks = !options_.keys.empty() && !options_.in_turn && !options_.everywhere;
+  const bool looks = !options_.keys.empty() && goes_by_keys();
   bypass_.open.store(!looks && passes_on(), std::memory_order_relaxed);
 }
 
 bool Router::feeds_several() const noexcept { return std::ranges::count(targets_, true, &Target::fed) > 1; }
 
 bool Router::send_everywhere(const Run& run, rel_context* context) {
-  if (held_partitions_ > 0) {
-    ever_held_ += run.count;
-    held_->append(run, run.count);
-    publish();
+  if (owners_.is_any_held()) {
+    hold_back(run);
     return true;
   }
   for (std::size_t number = 0; number < targets_.size(); ++number) {
@@ -209,9 +187,7 @@ bool Router::send(Target& target, std::uint16_t number, rel_context* context) {
 void Router::break_target(std::uint16_t number) {
   RE_CHECK(number < targets_.size() && targets_[number].port < 0);
   targets_[number].broken = true;
-  for (std::size_t partition = 0; partition < owners_.size(); ++partition) {
-    if (owners_[partition] == number) set_owner(static_cast<std::uint16_t>(partition), kHeld);
-  }
+  hold_partitions(owners_.partitions_of(number));
   publish();
 }
 
@@ -251,12 +227,9 @@ bool Router::marked(Mark mark, rel_context* context) {
     (void)carry_out(context);
     return false;
   }
-  if (mark.kind == MarkKind::Barrier && held_partitions_ > 0) return false;  // it mustn't overtake what is held: nothing is saved this time
-  if (mark.kind == MarkKind::Watermark) {
-    watermark_ = mark;
-    watermark_due_ = held_partitions_ > 0;
-    if (watermark_due_) return false;
-  }
+  if (mark.kind == MarkKind::Barrier && owners_.is_any_held())
+    return false;  // it mustn't overtake what is held: nothing is saved this time
+  if (mark.kind == MarkKind::Watermark && !watermark_.arrive(mark, owners_.is_any_held())) return false;
   return send_to_links(mark);
 }
 
@@ -264,22 +237,22 @@ bool Router::finish(rel_context* context) {
   ended_ = true;
   while (!closing_) {
     publish();
-    if (held_partitions_ > 0 ? !wait_for_command(context) : !carry_out(context)) return false;
+    if (owners_.is_any_held() ? !wait_for_command(context) : !carry_out(context)) return false;
     const Lock guard(mutex_);
-    closing_ = held_partitions_ == 0 && commands_.empty();
+    closing_ = !owners_.is_any_held() && commands_.empty();
   }
-  RE_CHECK(held_->empty());
+  RE_CHECK(held_.size() == 0);
   publish();
   if (!say_goodbyes()) return false;
   if (options_.end_mark != 0 && !options_.locals.empty()) context->mark({MarkKind::Flush, options_.end_mark});
   const Lock guard(mutex_);
-  closed_ = true;
-  RE_CHECK(closing_ && answered_ + commands_.size() == tickets_);
-  for (Command& command : commands_) {
-    if (command.link != nullptr) say_goodbye(std::move(command.link));
-    answer(Answer::Ended);
+  RE_CHECK(closing_);
+  while (!commands_.empty()) {
+    Command command = commands_.take();
+    if (command.link != nullptr) links_.say_goodbye(std::move(command.link));
+    commands_.answer(Answer::Ended);
   }
-  commands_.clear();
+  commands_.close();
   changed_.notify_all();
   return true;
 }

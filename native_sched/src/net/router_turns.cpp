@@ -22,15 +22,13 @@ bool Router::deal(const Run& run, rel_context* context) {
   std::size_t first = 0;
   while (first < run.count) {
     const std::byte* records = run.records + first * stride;
-    if (held_partitions_ == owners_.size()) {  // all replicas are gone
-      const std::size_t rest = run.count - first;
-      ever_held_ += rest;
-      held_->append({records, rest, stride, run.chunks}, rest);
-      publish();
+    const Run rest{records, run.count - first, stride, run.chunks};
+    if (owners_.are_held()) {  // all replicas are gone
+      hold_back(rest);
       return true;
     }
-    if (turns_ == 0 && sole_ != kHeld) return send_all(sole_, {records, run.count - first, stride, run.chunks}, context);
-    if (turns_ == 0 && !send_turn(whole_, {records, 0, stride, {}}, context)) return false;
+    if (turns_ == 0 && owners_.sole() != kHeld) return send_all(owners_.sole(), rest, context);
+    if (turns_ == 0 && !send_turn(owners_.last_sole(), {records, 0, stride, {}}, context)) return false;
     const std::uint16_t number = next_in_turn();
     RE_CHECK(number < targets_.size() && targets_[number].known);
     Target& target = targets_[number];
@@ -49,10 +47,10 @@ bool Router::deal(const Run& run, rel_context* context) {
 
 // A mark that has to stay in its place among the records: in a turn of its own.
 void Router::deal(Mark mark, rel_context* context) {
-  if (held_partitions_ == owners_.size()) return;  // all replicas are gone
-  const bool turning = turns_ > 0 || sole_ == kHeld;
-  if (turning && turns_ == 0 && !send_turn(whole_, {nullptr, 0, schema_->record_size(), {}}, context)) return;
-  Target& target = targets_[turning ? next_in_turn() : sole_];
+  if (owners_.are_held()) return;  // all replicas are gone
+  const bool turning = turns_ > 0 || owners_.sole() == kHeld;
+  if (turning && turns_ == 0 && !send_turn(owners_.last_sole(), {nullptr, 0, schema_->record_size(), {}}, context)) return;
+  Target& target = targets_[turning ? next_in_turn() : owners_.sole()];
   const auto send = [&](Mark one) {
     if (target.port >= 0)
       context->mark(one);
@@ -68,8 +66,7 @@ void Router::deal(Mark mark, rel_context* context) {
 std::uint16_t Router::next_in_turn() {
   std::uint16_t found = kHeld;
   for (std::size_t tried = 0; tried < owners_.size(); ++tried) {
-    cursor_ = (cursor_ + stride_) % owners_.size();
-    const std::uint16_t owner = owners_[cursor_];
+    const std::uint16_t owner = owners_.next();
     if (owner == kHeld) continue;
     Target& target = targets_[owner];
     if (target.port >= 0 || target.broken) return owner;
@@ -108,9 +105,7 @@ bool Router::send_all(std::uint16_t number, const Run& run, rel_context* context
   const Link::Outcome outcome = target.broken ? Link::Outcome::Failed : target.link->send(run.records, run.count);
   if (outcome != Link::Outcome::Failed) return outcome != Link::Outcome::Stopped;
   break_target(number);
-  ever_held_ += run.count;
-  held_->append(run, run.count);
-  publish();
+  hold_back(run);
   return true;
 }
 

@@ -366,6 +366,18 @@ TEST(a_target_hears_of_a_watermark_before_there_is_a_record) {
 }
 
 // No user has named a router, so what it throws has its name.
+TEST(a_watermark_does_not_overtake_held_records) {
+  HeldWatermark watermark;
+  CHECK(!watermark.passed().has_value() && !watermark.take_due().has_value());
+  CHECK(watermark.arrive({MarkKind::Watermark, 1}, false));
+  CHECK_EQ(watermark.passed()->value, 1);
+  CHECK(!watermark.arrive({MarkKind::Watermark, 2}, true));
+  CHECK(!watermark.passed().has_value());
+  CHECK_EQ(watermark.take_due()->value, 2);
+  CHECK(!watermark.take_due().has_value());
+  CHECK_EQ(watermark.passed()->value, 2);
+}
+
 TEST(what_a_router_throws_has_its_name) {
   auto router = std::make_shared<Router>(
       text_row_schema(),

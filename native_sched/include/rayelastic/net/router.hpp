@@ -32,8 +32,6 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
-#include <future>
 #include <memory>
 #include <optional>
 #include <string>
@@ -42,13 +40,15 @@
 #include "rayelastic/mutex.hpp"
 #include "rayelastic/net/hot_keys.hpp"
 #include "rayelastic/net/link.hpp"
-#include "rayelastic/net/pace.hpp"
+#include "rayelastic/net/router/command_queue.hpp"
+#include "rayelastic/net/router/held_records.hpp"
+#include "rayelastic/net/router/held_watermark.hpp"
+#include "rayelastic/net/router/partition_owners.hpp"
+#include "rayelastic/net/router/routed_keys.hpp"
+#include "rayelastic/net/router/router_links.hpp"
 #include "rayelastic/operator/operator.hpp"
-#include "rayelastic/record/key_extractor.hpp"
 
 namespace rayelastic {
-
-class RecordBuffer;
 
 struct RouterOptions {
   std::string name;
@@ -75,9 +75,9 @@ struct RouterCounters {
 
 class Router {
  public:
-  static constexpr std::uint16_t kHeld = UINT16_MAX;
+  static constexpr std::uint16_t kHeld = PartitionOwners::kHeld;
 
-  enum class Answer : std::uint8_t { Done, Late, Refused, Ended };  // Late: not yet; it may still be done
+  using Answer = RouterAnswer;
 
   // Throws std::invalid_argument, naming the router.
   Router(std::shared_ptr<const Schema> schema, RouterOptions options);
@@ -106,16 +106,7 @@ class Router {
   [[nodiscard]] std::size_t local_count() const noexcept { return options_.locals.size(); }
 
  private:
-  enum class Kind : std::uint8_t { Hold, Route, Attach, Detach };
-  struct Command {
-    std::uint64_t ticket = 0;
-    Kind kind = Kind::Hold;
-    std::uint64_t epoch = 0;
-    std::vector<std::uint16_t> partitions = {};
-    std::uint16_t target = 0;
-    std::int64_t mark = 0;
-    std::shared_ptr<Link> link = {};
-  };
+  using Command = RouterCommand;
   struct Target {
     bool known = false;
     std::int32_t port = -1;  // of the operator; -1: link
@@ -151,54 +142,37 @@ class Router {
   void break_target(std::uint16_t number);
   [[nodiscard]] bool finish(rel_context* context);
   [[nodiscard]] bool say_goodbyes();
-  void say_goodbye(std::shared_ptr<Link> link) REL_HELD(mutex_);
-  void answer(Answer given) REL_HELD(mutex_);
   [[nodiscard]] Answer add_target(const Command& command);
   [[nodiscard]] Answer drop_target(const Command& command);
   [[nodiscard]] bool send_to_links(Mark mark);
   [[nodiscard]] bool send_one_way(Mark mark);
-  void set_owner(std::uint16_t partition, std::uint16_t target);
+  void hold_partitions(const std::vector<std::uint16_t>& partitions);
+  void hold_back(const Run& run);
+  [[nodiscard]] bool goes_by_keys() const noexcept { return !options_.in_turn && !options_.everywhere; }
   void publish();
 
   const std::shared_ptr<const Schema> schema_;
-  const RouterOptions options_;
-  KeyExtractor extractor_;
-  std::vector<std::uint16_t> owners_;  // by partition
+  PartitionOwners owners_;
+  const RouterOptions options_;  // without the owners
+  RoutedKeys keys_;
   std::vector<Target> targets_;
   Target waiting_;  // what scatter() found to be held
-  std::unique_ptr<RecordBuffer> held_;
-  std::size_t held_partitions_ = 0;
-  Pace pace_;                   // while nothing is held
-  std::size_t step_ = 0;        // records that may be held more after each kStep
-  std::size_t may_hold_ = 0;    // records, for now
-  std::uint16_t sole_ = kHeld;  // where everything goes; kHeld: to several
-  std::vector<StringView> keys_;
-  HotKeys hot_keys_;
-  std::optional<Mark> watermark_;  // the last one: it mustn't overtake records that are held, and a new target wants it too
-  bool watermark_due_ = false;
-  std::size_t turn_ = 0;     // which target gets the next Time mark
-  std::int64_t turns_ = 0;   // that were dealt
-  std::size_t cursor_ = 0;   // the partition whose owner gets the next turn
-  std::size_t stride_ = 1;   // to the next one: neighbours have the same owner
-  std::uint16_t whole_ = 0;  // who had everything last
-  Bypass bypass_;            // open while everything goes one way here, and no keys are looked at
+  HeldRecords held_;
+  HeldWatermark watermark_;
+  std::size_t turn_ = 0;    // which target gets the next Time mark
+  std::int64_t turns_ = 0;  // that were dealt
+  Bypass bypass_;           // open while everything goes one way here, and no keys are looked at
   std::uint64_t epoch_ = 0;
+  std::uint64_t waits_ = 0;
   bool ended_ = false;
   bool closing_ = false;  // under mutex_, too: no command will be carried out
-  std::uint64_t ever_held_ = 0;
-  std::uint64_t waits_ = 0;
 
   std::atomic<bool> posted_{false};  // relaxed: under mutex_ the truth is found out
   std::atomic<bool> stopping_{false};
   mutable Mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Command> commands_ REL_GUARDED_BY(mutex_);
-  std::uint64_t tickets_ REL_GUARDED_BY(mutex_) = 0;
-  std::deque<Answer> answers_ REL_GUARDED_BY(mutex_);  // of the last tickets up to answered_
-  std::uint64_t answered_ REL_GUARDED_BY(mutex_) = 0;
-  bool closed_ REL_GUARDED_BY(mutex_) = false;                       // all that was sent has arrived: commands are answered at once
-  std::vector<std::weak_ptr<Link>> links_ REL_GUARDED_BY(mutex_);    // those that there are, for interrupt()
-  std::vector<std::future<void>> farewells_ REL_GUARDED_BY(mutex_);  // of links that leave: a goodbye waits for an answer
+  CommandQueue commands_ REL_GUARDED_BY(mutex_);
+  RouterLinks links_ REL_GUARDED_BY(mutex_);
   RouterCounters counters_ REL_GUARDED_BY(mutex_);
   std::optional<HotKey> hottest_ REL_GUARDED_BY(mutex_);
 };
