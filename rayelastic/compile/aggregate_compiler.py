@@ -1,7 +1,7 @@
 """Compiles a user's aggregate: each method becomes a function of a record and a state.
 
-`add` receives tuples, `merge` other states, and `result` makes a record of a state. The native windows and tables
-decide when to call them (native_sched/include/rayelastic/operators/aggregate/own_aggregate.hpp).
+`add` receives tuples, `merge` other states, and `result` makes a record of a state; the last two may be missing.
+Native windows and tables call them (native_sched/include/rayelastic/operators/aggregate/own_aggregate.hpp).
 """
 
 from __future__ import annotations
@@ -68,12 +68,12 @@ def compile_aggregate(
                 )
             )
         except (NotRewrittenError, LaneError) as error:
-            raise not_compiled(reason_in_method(error, called, method)) from None
-    add, result = made["add"], made["result"]
+            raise not_compiled(reason_in_method(error, request.called(called), method)) from None
+    add, results = made["add"], made["result"].output_schema if "result" in made else request.output
     assert add.state_schema is not None
-    merge = made["merge"].machine if "merge" in made else None
-    methods = (add.machine, merge, result.machine)
-    return AggregateCode(request, methods, add.state_schema, add.state_initial, result.output_schema)
+    assert results is not None
+    methods = tuple(made[called].machine if called in made else None for called in ("add", "merge", "result"))
+    return AggregateCode(request, methods, add.state_schema, add.state_initial, results)
 
 
 def _class_with_defaults(first: Any) -> Any:

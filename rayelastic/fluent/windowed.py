@@ -229,7 +229,9 @@ class WindowedStream(TotalMethods, Generic[StreamT]):
     ) -> StreamT:
         """Emit the accumulated value of each window of a key: `accumulated = fn(accumulated, t)`.
 
-        It runs in Python, in the order of the tuples' times; `aggregate` is native. Errors as for ``process``.
+        Tuples are taken in the order of their times. It is compiled for windows by event time, sessions and batches,
+        if fn compiles, without early results. `start` must be a plain value or a NamedTuple. Otherwise it runs in
+        Python. Errors are then those of ``process``.
 
         Args:
             fn: A function of the accumulated value and the next tuple.
@@ -275,7 +277,7 @@ class WindowedStream(TotalMethods, Generic[StreamT]):
     ) -> StreamT:
         """Reduce the tuples of a window of a key to one: `reduced = fn(reduced, t)`, starting with its first tuple.
 
-        Arguments and errors as for ``fold``.
+        Arguments, execution mode and errors as for ``fold``.
 
         Returns:
             A stream of the key fields, `start`, `end` and perhaps `final` as for ``fold``, then the other fields.

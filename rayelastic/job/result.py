@@ -100,7 +100,7 @@ def sink_value(left: SinkResult, sink: OperatorSpec | None) -> Any:
         return sink.body.finish(left.rows, left.value)
     if sink is not None and isinstance(sink.body, ListSink):
         assert sink.input_schema is not None
-        return tuples_of(left.value, sink.input_schema)
+        return tuples_of(left.value, sink.input_schema, sink.name)
     return left.value if left.value is not None else left.rows
 
 

@@ -241,6 +241,7 @@ OperatorObject window(const std::string& name, const SchemaObject& input, const 
   named.read("rest", options.rest);
   named.read("lateness", options.lateness);
   named.read("punctual", options.punctual);
+  named.read("in_order", options.in_order);
   named.read("within", options.within);
   named.read("every", options.every);
   named.read("update", options.update);

@@ -17,7 +17,7 @@ class AggregateCode:
 
     Args:
         request: The aggregate.
-        methods: add, merge (None if the class has none) and result.
+        methods: add, merge and result; None for each that the class hasn't.
         state_schema: The layout of a state.
         state_initial: The record of the initial state.
         output_schema: The schema of results.
@@ -32,7 +32,9 @@ class AggregateCode:
     @property
     def reason(self) -> str:
         """What runs, in words."""
-        return f"an object of class {type(self.request.instance).__name__}, compiled to machine code"
+        return (
+            self.request.what or f"an object of class {type(self.request.instance).__name__}, compiled to machine code"
+        )
 
     @property
     def merges(self) -> bool:

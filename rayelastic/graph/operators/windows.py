@@ -160,6 +160,7 @@ class Windowing(OperatorBody):
         assigner: Of assigned windows of aggregates. It emits start and end of each window of a tuple.
         function: A user's function in Python instead.
         punctual: Whether a tuple behind the watermark is late though its window is open, as for functions.
+        in_order: Whether `own` takes tuples in the order of their times, which wait for the watermark.
         end: The field of its output that has the end of a window.
     """
 
@@ -169,6 +170,7 @@ class Windowing(OperatorBody):
     assigner: CompiledFunction | None = None
     function: WindowFunction | None = None
     punctual: bool = False
+    in_order: bool = False
     end: str = BOUNDS[1]
     operator_kind = "window"
 
@@ -218,7 +220,9 @@ class Windowing(OperatorBody):
     @property
     def keeps_tuples(self) -> bool:
         """Whether its state may have any field of its input."""
-        return self.function is not None or any(one.function is AggregateFunction.TOP for _, one in self.aggregates)
+        if self.function is not None or self.in_order:
+            return True
+        return any(one.function is AggregateFunction.TOP for _, one in self.aggregates)
 
     @property
     def runs_user_code(self) -> bool:
@@ -239,7 +243,8 @@ class Windowing(OperatorBody):
         """Describe its state."""
         time = f" of {self.window.time.field}" if self.window.time is not None else ""
         kept = aggregates_form(self.aggregates, self.own) if self.function is None else PICKLED
-        return f"{spec.key_form}, {self.window}{time}, {kept}"
+        order = ", in the order of times" if self.in_order else ""
+        return f"{spec.key_form}, {self.window}{time}, {kept}{order}"
 
 
 def _checked_windows(window: Window, code: Any, t: Any) -> Iterable[Any]:

@@ -18,8 +18,8 @@ __all__ = ["reader_of", "tuples_of"]
 Reader = Callable[[Any], Any]
 
 
-def tuples_of(table: Any, schema: Schema) -> list[Any]:
-    """Return the rows of a pyarrow table of a schema, as tuples of its class.
+def tuples_of(table: Any, schema: Schema, operator: str) -> list[Any]:
+    """Return the rows of a pyarrow table of a schema, as tuples of its class; errors name the operator.
 
     Raises:
         SinkError: Python has no such value.
@@ -31,7 +31,8 @@ def tuples_of(table: Any, schema: Schema) -> list[Any]:
             values = column.to_pylist()
         except OverflowError as error:
             raise SinkError(
-                f"field '{field.name}' has a time that a datetime can't hold ({error})",
+                f"field '{field.name}' of {schema.name} has a time that a datetime can't hold ({error})",
+                operator=operator,
                 hint="Write it to a file, or pass the event time as a number",
                 code=ErrorCode.UNWRITABLE_VALUE,
             ) from error

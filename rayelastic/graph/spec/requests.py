@@ -136,11 +136,12 @@ class AggregateRequest:
 
     Args:
         operator: The operator's name, for messages.
-        instance: The object, with `add(t, state)` and `result(state)`, and perhaps `merge(other, state)`.
+        instance: The object, with `add(t, state)`, and perhaps `merge(other, state)` and `result(state)`.
         first: The initial state.
         input_schema: The schema of its input.
-        output: The schema of its results; None: infer it.
+        output: The schema of its results; None: infer it. Without `result` they are fields of the state, by name.
         location: 'file.py:12' of the declaration.
+        what: What `explain()` calls it once it is compiled; '': an object of its class.
     """
 
     operator: str
@@ -149,6 +150,11 @@ class AggregateRequest:
     input_schema: Schema
     output: Schema | None
     location: str = ""
+    what: str = ""
+
+    def called(self, method: str) -> str:
+        """Return what messages call a method: `fn` where it only calls a user's function."""
+        return "fn" if self.what else method
 
 
 class CompiledAggregate(Protocol):

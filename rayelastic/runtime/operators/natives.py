@@ -73,6 +73,7 @@ def window_arguments(window: Window) -> dict[str, Any]:
         "rest": window.rest,
         "lateness": window.lateness,
         "within": window.within,
+        "tick": max(1, TICKS_PER_SECOND[time.unit] // 1_000_000),  # the resolution of Python's times
         "times": (window.offset, window.zone, TICKS_PER_SECOND[time.unit]),
     }
 
@@ -125,11 +126,9 @@ def _aggregate(spec: OperatorSpec, body: Aggregation, _: Resources) -> _native.O
 def _window(spec: OperatorSpec, body: Windowing, _: Resources) -> _native.Operator:
     source, target = (port.schema for port in (spec.inputs[0], spec.outputs[0]))
     options = window_arguments(body.window) | {"ttl": ttl_of(spec), "assigner": _assigner(spec.name, body.assigner)}
-    options["punctual"] = body.punctual
+    options |= {"punctual": body.punctual, "in_order": body.in_order}
     if body.function is not None:
-        early, per_second = body.function.early, options["times"][2]
-        tick = max(1, per_second // 1_000_000)  # the resolution of Python's times
-        options |= {"every": early.every, "update": early.update, "tick": tick}
+        options |= {"every": body.function.early.every, "update": body.function.early.update}
     return native_windows(
         (spec.name, native_schema(source), native_schema(target), list(spec.keys)),
         options,

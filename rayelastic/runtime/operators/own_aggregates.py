@@ -16,9 +16,12 @@ from rayelastic.graph.records.mutable_state import MutableState
 from rayelastic.runtime.operators.native_schema import native_schema
 
 if TYPE_CHECKING:
+    from rayelastic.graph.records.schema import Schema
     from rayelastic.graph.spec.requests import CompiledAggregate
 
-__all__ = ["own_aggregate"]
+__all__ = ["own_aggregate", "read_only"]
+
+_UNKNOWN = "it went beyond 64 bits, or its machine code rejected what Python allows"
 
 
 def own_aggregate(operator: str, code: CompiledAggregate | None) -> _native.OwnAggregate | None:
@@ -39,18 +42,28 @@ def own_aggregate(operator: str, code: CompiledAggregate | None) -> _native.OwnA
     )
 
 
-def _why_add(code: AggregateCode, record: tuple[Any, ...]) -> str:
-    """Return what add raises in Python for a tuple, and a new state."""
+def read_only(source: Schema, state: Schema, results: Schema) -> _native.OwnAggregate:
+    """Describe states whose results are fields of them, without the methods: such states are only read."""
+    schemas = native_schema(source), native_schema(state), native_schema(results)
+    return _native.OwnAggregate("state", *schemas, (0, 0, 0), bytes(state.record_size), (None, None), None)
+
+
+def _why_add(code: AggregateCode, record: tuple[Any, ...], held: tuple[Any, ...]) -> str:
+    """Return what add raises in Python for a tuple, and a state or a new one."""
     made: Any = code.request.input_schema.tuple_type
     t = made._make(record)
     combined = Combined(code.request.instance, Shown(), len(code.output_schema.fields))
-    return f"{_raised(lambda: combined.add(combined.new(), t))}; the tuple was {t!r}"
+    state = MutableState(**dict(zip(code.state_schema.names, held, strict=True)))
+    raised = _raised(lambda: combined.add(state, t)) or _raised(lambda: combined.add(combined.new(), t))
+    return f"{code.request.called('add')}: {raised or _UNKNOWN}; the tuple was {t!r}"
 
 
 def _why_result(code: AggregateCode, record: tuple[Any, ...]) -> str:
     """Return what result raises in Python for a state."""
     state = MutableState(**dict(zip(code.state_schema.names, record, strict=True)))
-    return f"{_raised(lambda: code.request.instance.result(state))}; the state was {tuple(record)!r}"
+    return (
+        f"result: {_raised(lambda: code.request.instance.result(state)) or _UNKNOWN}; the state was {tuple(record)!r}"
+    )
 
 
 def _raised(call: Callable[[], Any]) -> str:
@@ -58,4 +71,4 @@ def _raised(call: Callable[[], Any]) -> str:
         call()
     except Exception as error:
         return traceback.format_exception_only(error)[0].strip()
-    return "it failed in another state, or went beyond 64 bits; lane='python' shows more"
+    return ""

@@ -67,6 +67,7 @@ class StateKindOf(Enum):
     AGGREGATE = "aggregate"  # the state of aggregates, shown as their results
     WINDOW = "window"  # the same of open windows
     FUNCTION = "function"  # open windows of functions: any Python values, pickled
+    FOLD = "fold"  # the same, compiled: the fields that are emitted
     JOIN = "join"  # tuples of either side
     PATTERN = "pattern"  # tuples of open sequences
     DELAY = "delay"  # tuples, and when they are due
@@ -89,6 +90,7 @@ class StateDescriptor:
         flags: For patterns the names of the steps, for merges those of the inputs, for switches and gates that of
             their setting.
         arguments: Of windows, joins, patterns and merges, further arguments of the native operator by name.
+        record: Of compiled windows of functions, the fields of the state of one.
     """
 
     kind: StateKindOf
@@ -99,6 +101,7 @@ class StateDescriptor:
     aggregates: tuple[NativeAggregate, ...] = ()
     flags: tuple[str, ...] = ()
     arguments: Mapping[str, Any] = field(default_factory=dict)
+    record: Columns = ()
 
     @property
     def is_by_key(self) -> bool:
@@ -109,6 +112,7 @@ class StateDescriptor:
             StateKindOf.TIMERS,
             StateKindOf.AGGREGATE,
             StateKindOf.FUNCTION,
+            StateKindOf.FOLD,
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -127,6 +131,7 @@ class StateDescriptor:
             tuple((str(f), str(a), str(w), float(x), float(y)) for f, a, w, x, y in held["aggregates"]),
             tuple(map(str, held.get("flags", ()))),
             _arguments(held),
+            _columns(held.get("record", ())),
         )
 
     @property
@@ -153,6 +158,11 @@ class StateDescriptor:
     def value_schema(self) -> Schema:
         """The schema of a state record, or of the tuples that are kept."""
         return laid_out("State", self.values)
+
+    @property
+    def accumulated(self) -> Columns:
+        """Of compiled windows of functions, the fields behind those of the window."""
+        return self.values[len(self.keys) + (3 if self.arguments["lateness"] else 2) :]
 
     @property
     def left_schema(self) -> Schema:
@@ -203,6 +213,20 @@ def descriptor_of(spec: OperatorSpec) -> StateDescriptor | None:
         case Windowing(function=WindowFunction(moment=moment)):
             takes, arguments = columns_of(schema), window_arguments(body.window)
             return StateDescriptor(StateKindOf.FUNCTION, keys, columns_of(moment), ttl, takes, arguments=arguments)
+        case Windowing(own=AggregateCode() as own, in_order=True) if spec.output_schema is not None:
+            results, takes, arguments = (
+                columns_of(spec.output_schema),
+                columns_of(schema),
+                window_arguments(body.window),
+            )
+            return StateDescriptor(
+                StateKindOf.FOLD,
+                keys,
+                results,
+                takes=takes,
+                arguments={**arguments, "in_order": True},
+                record=columns_of(own.state_schema),
+            )
         case Windowing(own=None) if spec.output_schema is not None:
             aggregates, arguments = tuple(native_aggregates(body.aggregates)), window_arguments(body.window)
             results, takes = columns_of(spec.output_schema), columns_of(schema)

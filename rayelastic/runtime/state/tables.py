@@ -21,6 +21,7 @@ from rayelastic.graph.records.from_arrow import reader_of
 from rayelastic.graph.records.schema import Schema, generated_type, laid_out
 from rayelastic.runtime.operators.native_schema import native_schema
 from rayelastic.runtime.operators.natives import native_join, native_windows
+from rayelastic.runtime.operators.own_aggregates import read_only
 from rayelastic.runtime.operators.window_functions import state_reader
 from rayelastic.runtime.state.descriptor import Columns, StateDescriptor, StateKindOf
 
@@ -39,7 +40,8 @@ LEADING: dict[StateKindOf, Columns] = {  # the first columns, where these aren't
 }
 DAMAGED = "Use an earlier snapshot"
 PICKLED = (StateKindOf.VALUE, StateKindOf.TIMERS)  # by key
-WITH_ARGUMENTS = (StateKindOf.WINDOW, StateKindOf.FUNCTION, StateKindOf.JOIN, StateKindOf.PATTERN, StateKindOf.MERGE)
+WINDOWS = (StateKindOf.FUNCTION, StateKindOf.FOLD)  # of functions
+WITH_ARGUMENTS = (*WINDOWS, StateKindOf.WINDOW, StateKindOf.JOIN, StateKindOf.PATTERN, StateKindOf.MERGE)
 VALUE = "value"  # a field beside the bounds of a window
 
 
@@ -89,7 +91,7 @@ def pairs_of(chunks: Sequence[bytes], descriptor: StateDescriptor) -> Iterator[t
 
     A key of one field is its value, another one a tuple. The state of records and aggregates is a tuple with the names
     of their fields. That of operators with timers is the user's own state. Windows of functions have a dict of what
-    they have accumulated, by start and end.
+    they have accumulated, by start and end. Compiled ones have a value, or a tuple with the names of its fields.
     """
     keys, is_record = descriptor.key_names, descriptor.kind is StateKindOf.RECORD
     _, columns, pickled = _rows(chunks, descriptor)
@@ -99,14 +101,18 @@ def pairs_of(chunks: Sequence[bytes], descriptor: StateDescriptor) -> Iterator[t
     if descriptor.kind in (*PICKLED, StateKindOf.FUNCTION):
         objects = _objects(pickled, trusted=True)
         values = [timed.state for timed in objects] if descriptor.kind is StateKindOf.TIMERS else objects
+    elif descriptor.kind is StateKindOf.FOLD and len(descriptor.accumulated) == 1:
+        values = listed[-1]
     else:
-        values = list(map(laid_out("State", fields).tuple_type, *listed[len(keys) :]))
+        fields = list(descriptor.accumulated) if descriptor.kind is StateKindOf.FOLD else fields
+        values = list(map(laid_out("State", fields).tuple_type, *listed[len(listed) - len(fields) :]))
     windows: dict[Any, dict[Any, Any]] = {}
     for number, value in enumerate(values):
         members = tuple(column[number] for column in listed[: len(keys)])
         key = members[0] if len(members) == 1 else members
-        if descriptor.kind is StateKindOf.FUNCTION:
-            windows.setdefault(key, {})[listed[-2][number], listed[-1][number]] = value
+        if descriptor.kind in WINDOWS:
+            start, end = listed[len(keys)][number], listed[len(keys) + 1][number]
+            windows.setdefault(key, {})[start, end] = value
         else:
             yield key, value
     yield from windows.items()
@@ -146,6 +152,11 @@ def _operator(descriptor: StateDescriptor) -> _native.Operator:
             described = "state", native_schema(d.left_schema), native_schema(d.value_schema), d.key_names
             options = {**d.arguments, "ttl": d.ttl, "rest": not d.ttl[0]}  # also incomplete windows by count
             return native_windows(described, options, aggregates=list(d.aggregates))
+        case StateKindOf.FOLD:
+            source, record = d.left_schema, laid_out("State", d.record)
+            described = "state", native_schema(source), native_schema(d.value_schema), d.key_names
+            own = read_only(source, record, laid_out("Accumulated", d.accumulated))
+            return native_windows(described, d.arguments, own=own)
         case StateKindOf.FUNCTION:
             gives = _with_value(d)
             described = "state", native_schema(d.left_schema), native_schema(gives), d.key_names
@@ -179,7 +190,7 @@ def _rows(chunks: Iterable[bytes], descriptor: StateDescriptor) -> _Rows:
     import pyarrow as pa
 
     d, keys = descriptor, descriptor.key_names
-    if d.kind in (StateKindOf.AGGREGATE, StateKindOf.WINDOW):
+    if d.kind in (StateKindOf.AGGREGATE, StateKindOf.WINDOW, StateKindOf.FOLD):
         results = _results(chunks, d)
         return _Rows(results.column_names, results.columns, [])
     if d.kind is StateKindOf.FUNCTION:

@@ -282,7 +282,7 @@ def test_what_is_wrong_is_told_when_it_is_declared() -> None:
     framed = keyed.window(seconds=3)
     wrong: dict[str, Callable[[], Any]] = {
         "windows by count are only aggregated": lambda: keyed.window(count=3).fold(join, "", name="x"),
-        "Write .key_by(...) before": lambda: timed.window(seconds=3).fold(join, "", name="x"),
+        "Write .key_by(...) before": lambda: timed.window(seconds=3).collect(name="x"),
         "process calls fn(key, window, tuples)": lambda: framed.process(len, name="x", schema=Row),  # type: ignore[arg-type]
         "fn(accumulated, t)": lambda: framed.fold(lambda: 0, "", name="x"),  # type: ignore[arg-type, misc]
         "fn(reduced, t)": lambda: framed.reduce(lambda: 0, name="x"),  # type: ignore[arg-type, misc]

@@ -149,6 +149,15 @@ def test_the_best_of_windows_are_given_as_if_nothing_had_moved() -> None:
     check_moving(declared, events, Event, ["windows"])
 
 
+@pytest.mark.parametrize("window", ["sliding", "session"])
+def test_folds_are_given_as_if_nothing_had_moved(window: str) -> None:
+    def declared(events: Any) -> Any:
+        keyed = events.event_time("at", name="time", lateness=LATENESS).key_by("key")
+        return WINDOWS[window](keyed).fold(lambda n, t: (n * 31 + t.number) % 1_000_003, 0, name="windows")
+
+    check_moving(declared, events, Event, ["windows"])
+
+
 @pytest.mark.parametrize("lane", ["compiled", "python"])
 def test_own_aggregates_are_given_as_if_nothing_had_moved(lane: str) -> None:
     def declared(events: Any) -> Any:

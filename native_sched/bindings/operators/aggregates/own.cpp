@@ -16,7 +16,7 @@ namespace {
 
 // Addresses of add, merge (0 for none) and result.
 using Methods = std::tuple<std::uintptr_t, std::uintptr_t, std::uintptr_t>;
-// Why add failed on a tuple, and result on a state.
+// Why add failed on a tuple and a state, and result on a state.
 using Explained = std::tuple<nb::object, nb::object>;
 
 rel_process method_at(std::uintptr_t address) { return reinterpret_cast<rel_process>(address); }
@@ -29,7 +29,8 @@ void make(OwnAggregateObject* self, const std::string& name, const SchemaObject&
                      .state = state.schema,
                      .result = result.schema,
                      .initial = {first, first + initial.size()},
-                     .why_add = explanation(name, input.schema, std::get<0>(explained)),
+                     .why_add = [why = explanation_of(name, {input.schema, state.schema}, std::get<0>(explained))](
+                                    const std::byte* record, const std::byte* held) { return why({record, held}); },
                      .why_state = explanation(name, state.schema, std::get<1>(explained)),
                      .owner = std::make_shared<ObjectRef>(ObjectRef::share(owner.ptr()))};
   try {
@@ -45,12 +46,13 @@ void bind_own_aggregate(nb::module_& module) {
   nb::class_<OwnAggregateObject>(module, "OwnAggregate",
                                  "A user's aggregate, compiled, of one operator: what it takes in, merges and gives is machine code.")
       .def("__init__", make, nb::arg("name"), nb::arg("input"), nb::arg("state"), nb::arg("result"), nb::arg("methods"), nb::arg("initial"),
-           nb::arg("explained"), nb::arg("owner"),
+           nb::arg("explained"), nb::arg("owner").none(),
            nb::sig(
                "def __init__(self, name: str, input: Schema, state: Schema, result: Schema, methods: tuple[int, int, int], initial: bytes, "
                "explained: tuple[typing.Any, typing.Any], owner: object) -> None"),
-           "methods: addresses of add, merge (0 for none) and result; initial: the state record of nothing; explained: why add failed on a "
-           "tuple, and\nresult on a state.");
+           "methods: addresses of add (0: states are only read), merge (0 for none) and result (0: fields of the state, by name); initial: "
+           "the "
+           "state\nrecord of nothing; explained: why add failed on a tuple and a state, and result on a state.");
 }
 
 }  // namespace rayelastic::python

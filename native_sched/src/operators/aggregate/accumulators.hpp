@@ -28,6 +28,8 @@ class Accumulators {
   [[nodiscard]] std::span<const std::size_t> text_offsets() const noexcept { return text_offsets_; }
   [[nodiscard]] std::span<const TextCheck> text_checks() const noexcept { return text_checks_; }
 
+  // False: states are only read.
+  [[nodiscard]] bool adds() const noexcept { return own_ == nullptr || own_->adds(); }
   [[nodiscard]] bool merges() const noexcept { return own_ == nullptr || own_->merges(); }
   // Whether the order of records, and how they are parted among states that are merged, is nothing to the results, to the last bit: not of
   // first and last, nor of sums of floating point numbers.

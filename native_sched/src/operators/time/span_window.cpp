@@ -1,7 +1,7 @@
 // Windows that a key keeps one by one: sessions, those that a function assigns, and all windows of a user's function, also by time and batches.
 //
-// Records of aggregates are taken as they come. A function gets them in the order of their times: by event time they wait until the watermark
-// has reached them, by the clock they come now.
+// Records of aggregates are taken as they come, unless they ask for the order of times. A function gets them in the order of their times: by
+// event time they wait until the watermark has reached them, by the clock they come now.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -48,7 +48,7 @@ class SpanWindow final : public TimedWindow {
             ports.input, 1, [this](const std::byte* record) { return time->of(record); }, [](std::int64_t at) { return at; },
             &core.table().extractor()) {
     if (options.assigner != nullptr) assigner.emplace(options.assigner);
-    if (function != nullptr && !options.now) keep(&core.table(), &waiting);
+    if ((function != nullptr && !options.now) || options.in_order) keep(&core.table(), &waiting);
   }
   ~SpanWindow() override {
     const std::shared_ptr<void> inside = enter();
@@ -65,13 +65,19 @@ class SpanWindow final : public TimedWindow {
     OutputWriter writer(core.output(), out, capacity, context);
     const std::size_t stride = core.input().record_size();
     for (std::int64_t i = 0; i < n; ++i, in += stride) {
-      if (punctual && time->of(in) + tick_behind() <= reached) {
+      const std::int64_t at = time->of(in);
+      const bool behind = at + tick_behind() <= reached;
+      if (behind && (punctual || (options.in_order && lateness == 0))) {
         if (!context->emit(1, in, 1)) return REL_STOPPED;
+        continue;
+      }
+      if (options.in_order && !behind) {
+        waiting.push(in, at, 0);
         continue;
       }
       if (const std::int64_t assigned = assigner.has_value() ? assigner->call(in, *context) : 0; assigned != 0)
         return assigned == REL_STOPPED ? assigned : REL_FAILED(i);
-      const Outcome outcome = take(in, time->of(in), &writer);
+      const Outcome outcome = take(in, at, &writer);
       if (outcome == Outcome::Failed) return failed(core, i, context);  // without a problem the windows are wrong: Python explains it
       if (outcome == Outcome::Stopped) return REL_STOPPED;
       if (outcome == Outcome::Late && !context->emit(1, in, 1)) return REL_STOPPED;
@@ -129,6 +135,8 @@ class SpanWindow final : public TimedWindow {
     return options.assigner != nullptr ? options.assigner->flags() & REL_NEEDS_TOKEN : 0;
   }
   [[nodiscard]] std::shared_ptr<void> enter() { return function != nullptr ? function->enter() : nullptr; }
+  // Whether records are taken in the order of their times.
+  [[nodiscard]] bool waits() const noexcept { return function != nullptr || options.in_order; }
   [[nodiscard]] bool is_session() const noexcept { return options.kind == WindowKind::Session; }
   [[nodiscard]] bool is_batch() const noexcept { return options.kind == WindowKind::Batch; }
   // A session, or a batch, takes records at its end: it is complete a tick later than windows that end there.
@@ -198,19 +206,20 @@ class SpanWindow final : public TimedWindow {
   }
 
   // Does what is due up to a watermark, in the order of times.
-  Outcome run(std::int64_t watermark) {
-    while (waiting.is_due(watermark)) {
+  Outcome run(std::int64_t watermark, OutputWriter* writer = nullptr) {
+    const bool only_read = function == nullptr && !core.accumulators().adds();
+    while (waiting.is_due(watermark) && !only_read) {
       const Waiting& first = waiting.top();
-      if (const Outcome outcome = advance(first.time - 1); outcome != Outcome::Ok) return outcome;
-      if (const Outcome outcome = take(first.record, first.time, nullptr); outcome == Outcome::Failed) return outcome;
+      if (const Outcome outcome = advance_to(first.time - 1, writer); outcome != Outcome::Ok) return outcome;
+      if (const Outcome outcome = take(first.record, first.time, writer); outcome == Outcome::Failed) return outcome;
       waiting.pop();
     }
-    return advance(watermark);
+    return advance_to(watermark, writer);
   }
   // The end by the clock: what is open is emitted, and nothing early.
   Outcome end() {
     ended = true;
-    return advance(kEndOfTime);
+    return advance_to(kEndOfTime, nullptr);
   }
 
   // --- records
@@ -281,7 +290,8 @@ class SpanWindow final : public TimedWindow {
     if (function == nullptr) {
       void* const state = place->state;
       if (core.accumulators().update(record, 1, &state) >= 0) return Outcome::Failed;
-      if (const auto next = place + 1; is_session() && next != windows.end() && place->span.end >= next->span.start) {
+      if (const auto next = place + 1;
+          is_session() && core.accumulators().merges() && next != windows.end() && place->span.end >= next->span.start) {
         if (!core.accumulators().merge(place->state, next->state)) return Outcome::Failed;
         place->span.end = next->span.end;
         place->emitted |= next->emitted;
@@ -297,7 +307,7 @@ class SpanWindow final : public TimedWindow {
       const Outcome outcome = emit(slot, *place, true, writer);
       if (outcome != Outcome::Ok) return outcome;
     } else if (complete || (++place->records == size && is_batch())) {
-      return close(slot, windows, place);
+      return close(slot, windows, place, writer);
     } else if (function != nullptr) {
       set_early(*place, std::max(at, reached - tick_behind()));
       if (options.update && !core.emit(slot, place->state, place->span, false, false)) return Outcome::Failed;
@@ -307,8 +317,8 @@ class SpanWindow final : public TimedWindow {
   }
 
   // A window before its end is emitted as it is, and no more.
-  Outcome close(void* slot, std::vector<Open>& windows, std::vector<Open>::iterator place) {
-    const Outcome outcome = emit(slot, *place, true, nullptr);
+  Outcome close(void* slot, std::vector<Open>& windows, std::vector<Open>::iterator place, OutputWriter* writer) {
+    const Outcome outcome = emit(slot, *place, true, writer);
     core.drop(place->state);
     windows.erase(place);
     return outcome;
@@ -371,8 +381,9 @@ class SpanWindow final : public TimedWindow {
     return Outcome::Ok;
   }
 
-  Outcome advance(std::int64_t watermark) { return advance_to(watermark, nullptr); }
-  [[nodiscard]] Outcome advance(std::int64_t watermark, OutputWriter& writer) override { return advance_to(watermark, &writer); }
+  [[nodiscard]] Outcome advance(std::int64_t watermark, OutputWriter& writer) override {
+    return options.in_order ? run(watermark, &writer) : advance_to(watermark, &writer);
+  }
   Outcome advance_to(std::int64_t watermark, OutputWriter* writer) {
     reached = std::max(reached, std::clamp(watermark, kFirstTime, kLastTime) + tick_behind());
     return take_due(watermark == kEndOfTime ? kEndOfTime - 1 : reached,
@@ -380,14 +391,14 @@ class SpanWindow final : public TimedWindow {
   }
 
   // --- TimedState: per key how many windows (4), and of each
-  //   aggregates   its start and its end (8 each); of a session its first and last time (8 each), with a lateness whether it was emitted (1)
-  //   a function   its start, its end, its last record, how many, when it is emitted early (8 each), whether it was emitted, and changed (1 each)
+  //   aggregates in any order   its start and its end (8 each); of a session its first and last time (8 each), with a lateness whether it was emitted (1)
+  //   otherwise    its start, its end, its last record, how many, when it is emitted early (8 each), whether it was emitted, and changed (1 each)
   // then its state
   [[nodiscard]] std::uint64_t form() const noexcept override {
     const std::uint64_t kept = core.layout() ^ (time.has_value() ? time->form() : 0);
-    if (function != nullptr)
+    if (waits())
       return form_of(options.kind, static_cast<std::uint64_t>(size), static_cast<std::uint64_t>(slide),
-                     kept ^ static_cast<std::uint64_t>(lateness) ^ times.form());
+                     (options.in_order ? hash_of(kept) : kept) ^ static_cast<std::uint64_t>(lateness) ^ times.form());
     const std::uint64_t first = is_session() ? static_cast<std::uint64_t>(size) : static_cast<std::uint64_t>(lateness);
     return form_of(options.kind, first, is_session() ? static_cast<std::uint64_t>(lateness) : 0, kept);
   }
@@ -398,14 +409,17 @@ class SpanWindow final : public TimedWindow {
     writer.number(static_cast<std::uint32_t>(windows.size()));
     for (const Open& each : windows) {
       writer.number(each.span.start);
-      writer.number(is_session() && function == nullptr ? each.span.end - size : each.span.end);
-      if (function != nullptr) {
+      writer.number(is_session() && !waits() ? each.span.end - size : each.span.end);
+      if (waits()) {
         for (const std::int64_t number : {each.last, each.records, each.early}) writer.number(number);
         writer.number(static_cast<std::uint8_t>(each.emitted));
         writer.number(static_cast<std::uint8_t>(each.changed));
+      } else if (is_session() && lateness > 0) {
+        writer.number(static_cast<std::uint8_t>(each.emitted));
+      }
+      if (function != nullptr) {
         function->write(each.state, writer, of_copy);
       } else {
-        if (is_session() && lateness > 0) writer.number(static_cast<std::uint8_t>(each.emitted));
         core.write(each.state, writer);
       }
     }
@@ -418,14 +432,14 @@ class SpanWindow final : public TimedWindow {
     Span last{kNoWatermark, kNoWatermark};
     for (std::uint32_t i = 0; i < count; ++i) {
       const auto start = reader.number<std::int64_t>();
-      const auto end = reader.number<std::int64_t>() + (is_session() && function == nullptr ? size : 0);
+      const auto end = reader.number<std::int64_t>() + (is_session() && !waits() ? size : 0);
       const bool is_behind = is_session() ? last.end == kNoWatermark || last.end < start : is_before(last, {start, end});
       if (start < kFirstTime || end <= start || end > kLastTime + (is_session() ? size : 0) || !is_behind)
         throw StateError("exported state has a window at a time that there isn't");
       last = {start, end};
       Open open{last, nullptr};
       open.emitted = !is_session() && end <= until;
-      if (function != nullptr) {
+      if (waits()) {
         for (std::int64_t* number : {&open.last, &open.records, &open.early}) *number = reader.number<std::int64_t>();
         open.emitted = reader.number<std::uint8_t>() != 0;
         open.changed = reader.number<std::uint8_t>() != 0;
@@ -448,7 +462,7 @@ class SpanWindow final : public TimedWindow {
 
   const WindowOptions options;
   WindowFunction* const function;  // null: aggregates
-  WaitingRecords waiting;          // of a function by event time
+  WaitingRecords waiting;          // of a function by event time, and of aggregates in the order of times
   std::optional<AssignedSpans> assigner;
   std::vector<Span> spans;  // of the record that is taken
   bool ended = false;       // by the clock

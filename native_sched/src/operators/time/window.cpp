@@ -1,8 +1,10 @@
 #include "rayelastic/operators/time/window.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "operators/time/window_kinds.hpp"
+#include "rayelastic/operators/aggregate/own_aggregate.hpp"
 #include "record/time_field.hpp"
 
 namespace rayelastic {
@@ -16,10 +18,18 @@ std::shared_ptr<Operator> make_window(std::string name, std::shared_ptr<const Sc
     throw std::invalid_argument("a window's size and slide have to be at least 1, and not too long");
   const WindowPorts ports{name, std::move(input), std::move(output)};
   const bool is_aggregated = options.function == nullptr;
-  if (is_aggregated ? options.kind == WindowKind::Batch || options.now || options.every > 0 || options.update
+  if (is_aggregated ? (options.kind == WindowKind::Batch && !options.in_order) || options.now || options.every > 0 || options.update
                     : options.kind == WindowKind::Count)
-    throw std::invalid_argument("a function is of batches, windows by the clock and early results, and of no windows by count");
-  MakeWindow* const make = is_aggregated ? kKinds[static_cast<std::size_t>(options.kind)] : make_span_window;
+    throw std::invalid_argument(
+        "a function is of windows by the clock and early results, and of no windows by count; batches are in order");
+  const bool merges = options.kind == WindowKind::Session && options.lateness > 0;  // in any order
+  const bool may_wait = is_aggregated && options.kind != WindowKind::Count && options.kind != WindowKind::Assigned && !merges;
+  if (options.in_order && !may_wait)
+    throw std::invalid_argument("aggregates take records in order in windows by time, batches, and sessions without a lateness");
+  if (!options.in_order &&
+      std::ranges::any_of(aggregates, [](const Aggregate& each) { return each.own != nullptr && !each.own->merges(); }))
+    throw std::invalid_argument("an aggregate of windows has to merge");
+  MakeWindow* const make = is_aggregated && !options.in_order ? kKinds[static_cast<std::size_t>(options.kind)] : make_span_window;
   std::shared_ptr<Operator> window = make(ports, keys, options, aggregates);
   options.times.check(options.size, options.slide);
   if (options.ttl.ticks != 0 && (options.kind != WindowKind::Count || options.rest))

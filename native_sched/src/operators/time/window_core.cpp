@@ -19,7 +19,6 @@ WindowCore::WindowCore(std::shared_ptr<const Schema> input, std::shared_ptr<cons
   if (function_ == nullptr) {
     accumulators_.emplace(input_, output_, keys.size() + bounds, aggregates);
     accumulators_->keep_in(table_->texts());
-    if (!accumulators_->merges()) throw std::invalid_argument("an aggregate of windows has to merge");
   } else {
     bounds = 2;
     moment_.resize(function_->moment()->record_size());

@@ -12,6 +12,7 @@ from typing import Any
 from rayelastic.errors import ErrorCode, GraphError, LaneError
 from rayelastic.graph.operators.aggregates import AggregateFunction, AggregateSpec, Emit
 from rayelastic.graph.operators.gathering.accumulators import Collected, Each, Folded, Reduced, Top
+from rayelastic.graph.operators.gathering.compiled import compiled_fold, compiled_reduce
 from rayelastic.graph.operators.gathering.folds import check_together
 from rayelastic.graph.operators.window_function import Accumulator, Early, Shown, WindowFunction
 from rayelastic.graph.operators.windows import (
@@ -32,6 +33,7 @@ from rayelastic.graph.spec.declaration import NewOperator, binds
 from rayelastic.graph.spec.location import caller_location
 from rayelastic.graph.spec.operator_spec import OperatorSpec
 from rayelastic.graph.spec.ports import LATE, OUT, OutputPort
+from rayelastic.graph.spec.requests import CompiledAggregate
 from rayelastic.graph.spec.upstream import Upstream
 from rayelastic.graph.spec.user_objects import check_object
 
@@ -90,24 +92,54 @@ def window_fold(
     when: When,
 ) -> OperatorSpec:
     """See ``WindowedStream.fold``."""
-    with NewOperator(name, up.operators):
-        early = checked(up, window, when)
+    with NewOperator(name, up.operators) as location:
         check_together(fn, "fn(accumulated, t)")
         accumulated = Schema.of(type(start) if schema is None else schema)
         columns = [(field.name, field.format, field.nullable) for field in accumulated.fields]
+        code = _in_order(window, when, lambda: compiled_fold(up, name, fn, start, accumulated, location))
+        if not isinstance(code, LaneError):
+            return _native(up, window, name, code, columns)
+        early = checked(up, window, when)
         shown_too = shown_of(window, early)
         gives = window_schema(up, window, name, shown_too, columns)
-        return declared(up, window, name, Folded(fn, start, shown_too, accumulated), early, gives)
+        return declared(up, window, name, Folded(fn, start, shown_too, accumulated), early, gives, rejected=code)
 
 
 def window_reduce(up: Upstream, window: Window, name: str, fn: Callable[[Any, Any], Any], when: When) -> OperatorSpec:
     """See ``WindowedStream.reduce``."""
-    with NewOperator(name, up.operators):
-        early = checked(up, window, when)
+    with NewOperator(name, up.operators) as location:
         check_together(fn, "fn(reduced, t)")
+        kept = laid_out("Reduced", _kept(up))
+        code = _in_order(window, when, lambda: compiled_reduce(up, name, fn, kept, location))
+        if not isinstance(code, LaneError):
+            return _native(up, window, name, code, _kept(up))
+        early = checked(up, window, when)
         shown_too = shown_of(window, early)
         gives = window_schema(up, window, name, shown_too, _kept(up))
-        return declared(up, window, name, Reduced(fn, up.schema, _others(up), shown_too), early, gives)
+        accumulator = Reduced(fn, up.schema, _others(up), shown_too)
+        return declared(up, window, name, accumulator, early, gives, rejected=code)
+
+
+def _in_order(window: Window, when: When, compiled: Callable[[], CompiledAggregate]) -> CompiledAggregate | LaneError:
+    """Compile what windows accumulate in the order of times; else return why it runs in Python."""
+    batches = window.kind is WindowKind.BATCH and not window.by_clock
+    if why := why_python(window, when, batches=batches):
+        return LaneError(why)
+    merges = window.kind is WindowKind.SESSION and window.lateness
+    if merges or window.kind in (WindowKind.COUNT, WindowKind.ASSIGNED):
+        return LaneError(f"{window} are folded in Python")
+    try:
+        return compiled()
+    except LaneError as error:
+        return error
+
+
+def _native(
+    up: Upstream, window: Window, name: str, code: CompiledAggregate, columns: list[tuple[str, str, bool]]
+) -> OperatorSpec:
+    gives = window_schema(up, window, name, shown_of(window, Early()), columns)
+    body = Windowing(window, (), code, in_order=True, end=end_of(up, gives))
+    return up.operator(name, body, caller_location(), (OutputPort(OUT, gives), *_late(up, window)), keys=up.keys)
 
 
 def window_collect(up: Upstream, window: Window, name: str, when: When) -> OperatorSpec:
@@ -158,9 +190,9 @@ def is_ranked(kind: DataType) -> bool:
     return kind.is_ordered or kind.is_text
 
 
-def why_python(window: Window, when: When) -> str:
-    """Return why such results of windows run in Python; empty if nothing requires that."""
-    if not window.is_native:
+def why_python(window: Window, when: When, *, batches: bool = False) -> str:
+    """Return why such results of windows run in Python; empty if nothing requires that. `batches` may be native."""
+    if not (window.is_native or batches):
         return f"{window} are accumulated in Python"
     early = when.every is not None or when.until is not None or Emit(when.emit) is not Emit.FINAL
     return "Python computes early results" if early else ""

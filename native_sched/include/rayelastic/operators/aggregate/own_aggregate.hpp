@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -17,13 +18,15 @@
 
 namespace rayelastic {
 
-// add: a REL_KEYED function of records of the input, which it keeps none of; merge: the same of state records, null if there is none;
-// result: a REL_ONE_TO_ONE function of state records.
+// add: a REL_KEYED function of records of the input, which it keeps none of; null: states are only read. merge: the same of state records,
+// null if there is none. result: a REL_ONE_TO_ONE function of state records; null: a result has fields of the state, by name.
 struct OwnMethods {
   rel_process add = nullptr;
   rel_process merge = nullptr;
   rel_process result = nullptr;
 };
+
+using ExplainBoth = std::function<std::string(const std::byte* record, const std::byte* state)>;
 
 struct OwnOptions {
   OwnMethods methods = {};
@@ -31,7 +34,7 @@ struct OwnOptions {
   std::shared_ptr<const Schema> state = {};
   std::shared_ptr<const Schema> result = {};
   std::vector<std::byte> initial = {};  // the state of nothing, with which merging changes nothing; texts of at most 12 bytes
-  Explain why_add = {};                 // add failed on a record of the input
+  ExplainBoth why_add = {};             // add failed on a record of the input, and a state, which it may have changed
   Explain why_state = {};               // result, or merge, on one of the state
   std::shared_ptr<void> owner = {};     // keeps the methods where they are
 };
@@ -47,6 +50,7 @@ class OwnAggregate final : private rel_context {
   // Throws std::invalid_argument unless these fields can hold a result.
   void check_output(std::span<const Field> fields) const;
 
+  [[nodiscard]] bool adds() const noexcept { return options_.methods.add != nullptr; }
   [[nodiscard]] bool merges() const noexcept { return options_.methods.merge != nullptr; }
   [[nodiscard]] std::span<const std::byte> initial() const noexcept { return options_.initial; }
   [[nodiscard]] std::span<const std::size_t> text_offsets() const noexcept { return text_offsets_; }
@@ -58,7 +62,8 @@ class OwnAggregate final : private rel_context {
   [[nodiscard]] std::ptrdiff_t add(const std::byte* records, std::size_t count, void* const* states);
   // Adds the state of later records. False: it failed.
   [[nodiscard]] bool merge(std::byte* into, const std::byte* later);
-  // Writes the result of a state to the last fields of a record of `output`. Its texts live until settle(). False: it failed.
+  // Writes the result of a state to the last fields of a record of `output`. Its texts point into the state, or live until settle(). False: it
+  // failed.
   [[nodiscard]] bool write(const std::byte* state, const Schema& output, std::span<const Field> fields, std::byte* record);
   // Lets go of what the texts of results were in.
   void settle() noexcept { texts_.clear(); }
@@ -81,6 +86,7 @@ class OwnAggregate final : private rel_context {
   bool failed(std::string_view method, const Explain& why, const std::byte* record);
 
   OwnOptions options_;
+  std::vector<const Field*> shown_ = {};  // of the state, for each field of a result, if no method makes it
   std::vector<std::size_t> text_offsets_ = {};
   std::vector<TextCheck> text_checks_ = {};
   std::vector<std::uint64_t> made_ = {};  // room for a result

@@ -24,7 +24,7 @@ enum class WindowKind : std::uint8_t {
   Time,      // [k * slide, k * slide + size) for whole k, of those in which a key has records; given when the watermark has passed the end
   Session,   // records of a key that are at most size apart from the next; given when the watermark is at size after the last
   Assigned,  // those that a function assigns records to; given when the watermark has passed the end
-  Batch      // size records of a key, or those of `within` ticks after the first; only of a function
+  Batch      // size records of a key, or those of `within` ticks after the first; of a function, or in_order
 };
 
 struct WindowOptions {
@@ -36,16 +36,17 @@ struct WindowOptions {
   bool rest = false;          // of Count: at the end, records of a key that were in no window yet are given in one more that isn't full
   std::int64_t lateness = 0;  // of all but Count: ticks for which a window that was given still takes records
   bool punctual = false;      // of all but Count, without a lateness: records behind the watermark are late, whatever their windows
+  bool in_order = false;      // of aggregates of Time, Batch, Session without a lateness: taken as a function gets them
   WindowTimes times = {};     // of Time: where windows start
   TimeToLive ttl = {};        // of Count, without `rest`: after how long without a record a key begins anew
   // Of Assigned: emits start and end, of the type of the time, of each window of a record. Null: state is read, and no record comes.
   std::shared_ptr<Operator> assigner = {};
   std::shared_ptr<WindowFunction> function = {};  // in place of aggregates; not of Count
+  std::int64_t within = 0;                        // of Batch
+  std::int64_t tick = 1;                          // of Batch: what lies between the last record and the end
   // With a function:
-  std::int64_t within = 0;                 // of Batch
   std::int64_t every = 0;                  // ticks after the start of a window, and again, at which it is emitted, if it has new records
   bool update = false;                     // it is emitted after each record
-  std::int64_t tick = 1;                   // of Batch: what lies between the last record and the end
   std::function<std::int64_t()> now = {};  // ticks of the clock, in place of an event time; the operator is to be poked now and then
 };
 
