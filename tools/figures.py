@@ -212,9 +212,9 @@ def event_time() -> Drawing:
 def state() -> Drawing:
     drawing = Drawing("Keys belong to partitions, and partitions to replicas", 740, 270)
     drawing.words(70, 28, "key", dim=True)
-    drawing.words(300, 28, "partition: hash of the key, 271 in all", dim=True)
+    drawing.words(300, 28, "partition: hash of the key, 4,096 in all", dim=True)
     drawing.words(610, 28, "replica: state of its keys", dim=True)
-    keys = (("ann", 0, 42), ("bob", 1, 7), ("eve", 2, 190), ("dan", 3, 201))
+    keys = (("ann", 0, 2890), ("bob", 1, 3051), ("eve", 2, 642), ("dan", 3, 107))
     for name, row, partition in keys:
         y = 46 + row * 52
         drawing.box(30, y, 80, 34, name, "blue")
@@ -222,7 +222,7 @@ def state() -> Drawing:
         drawing.box(230, y, 140, 34, f"partition {partition}", "yellow")
         replica = 0 if row < 2 else 1
         drawing.arrow((370, y + 17), (468, 88 + replica * 104 + (y - 46 - replica * 104 - 26) / 4))
-    for replica, (span, held) in enumerate((("136 partitions", "ann, bob"), ("135 partitions", "eve, dan"))):
+    for replica, (span, held) in enumerate((("2,048 partitions", "ann, bob"), ("2,048 partitions", "eve, dan"))):
         words = f"replica {replica}: a worker process\n{span}\nstate of {held}"
         drawing.box(470, 48 + replica * 104, 250, 82, words, "green")
     return drawing

@@ -17,7 +17,8 @@ def hash_of(key: int) -> int:
 
 def moved_partitions(before: int, after: int) -> set[int]:
     """Return the partitions that go to another replica between two numbers of replicas."""
-    return {move.partition for move in HashRing.of(before).moves(HashRing.of(after))}
+    moves = HashRing.of(before).moves(HashRing.of(after))
+    return {partition for partitions in moves.values() for partition in partitions}
 
 
 def partition(key: int) -> int:

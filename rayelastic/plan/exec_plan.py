@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from rayelastic.errors import ConfigError, ErrorCode
 from rayelastic.graph.spec.ports import IN, OUT, operator_of, port_of
-from rayelastic.plan.hash_ring import PARTITIONS
+from rayelastic.plan.hash_ring import FORMER_PARTITIONS, PARTITIONS
 from rayelastic.plan.plan_parts import Pipeline, Placement, PlanLink, RegionPlan, shared
 from rayelastic.plan.plan_svg import plan_svg
 from rayelastic.plan.plan_text import counted, plan_text
@@ -94,6 +94,11 @@ class ExecPlan:
     def threads(self) -> int:
         """How many pipeline replicas there are."""
         return sum(planned.threads for planned in self.regions)
+
+    @property
+    def partitions(self) -> int:
+        """How many partitions the keys of each region have; a job keeps their number."""
+        return self.regions[0].partitions if self.regions else PARTITIONS
 
     def region(self, name: str) -> RegionPlan:
         """Return the plan of a region.
@@ -293,11 +298,11 @@ class ExecPlan:
                 "group the stream with key_by",
                 code=ErrorCode.FIXED_REGION,
             )
-        if not 1 <= replicas <= PARTITIONS:
+        if not 1 <= replicas <= planned.partitions:
             raise ConfigError(
                 f"{counted(replicas, 'replica')} of region {region}",
                 operator=first,
-                hint=f"Pass between 1 and {PARTITIONS}, the number of partitions of its keys",
+                hint=f"Pass between 1 and {planned.partitions}, the number of partitions of its keys",
                 code=ErrorCode.OUT_OF_RANGE,
             )
         pipelines = []
@@ -308,7 +313,7 @@ class ExecPlan:
                 there = pipeline.pes[:replicas] + pipeline.pes[:1] * (replicas - len(pipeline.pes))
             pipelines.append(Pipeline(pipeline.operators, there))
         shares = planned.shares if replicas == planned.replicas else ()
-        return self._with_region(RegionPlan(planned.region, tuple(pipelines), shares))
+        return self._with_region(replace(planned, pipelines=tuple(pipelines), shares=shares))
 
     def with_shares(self, region: str, shares: Sequence[int]) -> Self:
         """Give the replicas of a region other numbers of partitions of its keys; none: as many as every other.
@@ -374,6 +379,7 @@ class ExecPlan:
         return {
             "topology": self.topology,
             "epoch": self.epoch,
+            "partitions": self.partitions,
             "regions": [
                 planned.region.to_dict()
                 | {
@@ -390,12 +396,15 @@ class ExecPlan:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Return the plan from the result of `to_record` or `to_dict`; what follows from it is computed again."""
-        regions = []
+        """Return the plan from the result of `to_record` or `to_dict`; what follows from it is computed again.
+
+        A record without a number of partitions was written when all jobs had 271.
+        """
+        regions, partitions = [], values.get("partitions", FORMER_PARTITIONS)
         for told in values["regions"]:
             pipelines = tuple(Pipeline(tuple(p["operators"]), tuple(p["pes"])) for p in told["pipelines"])
             region = Region.from_dict(told, tuple(operator for p in pipelines for operator in p.operators))
-            regions.append(RegionPlan(region, pipelines, tuple(told.get("shares", ()))))
+            regions.append(RegionPlan(region, pipelines, tuple(told.get("shares", ())), partitions))
         return cls(
             values["topology"],
             tuple(regions),

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from rayelastic.errors.invariants import invariant
 from rayelastic.plan.exec_plan import ExecPlan, Pipeline, PlanLink, RegionPlan
-from rayelastic.plan.hash_ring import HashRing, key_ranges
+from rayelastic.plan.hash_ring import HashRing
 from rayelastic.plan.plan_text import counted
 
 __all__ = ["PartitionMoves", "PlanChange", "RegionChange", "Relocation", "growth_steps", "plan_change", "predecessors"]
@@ -30,11 +30,6 @@ class PartitionMoves:
     source: int
     target: int
     partitions: tuple[int, ...]
-
-    @property
-    def ranges(self) -> tuple[tuple[int, int], ...]:
-        """Ranges of 64-bit hashes, both ends included, as keyed state is exported."""
-        return tuple(key_ranges(self.partitions))
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,17 +133,19 @@ def plan_change(old: ExecPlan, new: ExecPlan) -> PlanChange:
         new: a plan of the same regions.
 
     Raises:
-        ValueError: they are plans of different regions.
+        ValueError: they are plans of different regions, or numbers of partitions.
 
     >>> from rayelastic.plan.regions import Region, RegionKind
     >>> region = Region("r0", RegionKind.DATA_PARALLEL, ("count",), ("word",))
     >>> plan = ExecPlan("words", (RegionPlan(region, (Pipeline(("count",), ("pe0",)),)),))
     >>> change = plan_change(plan, plan.with_replicas("r0", 2))
     >>> change.epoch, change.regions[0].started, len(change.regions[0].moved[0].partitions)
-    (1, (1,), 135)
+    (1, (1,), 2048)
     """
     if [planned.region for planned in old.regions] != [planned.region for planned in new.regions]:
         raise ValueError(f"plans of different regions: '{old.topology}' and '{new.topology}'")
+    if old.partitions != new.partitions:
+        raise ValueError(f"plans with {old.partitions} and {new.partitions} partitions of keys")
     differ = [(before, after) for before, after in zip(old.regions, new.regions, strict=True) if before != after]
     names = {before.region.name for before, _ in differ}
     before_links, after_links = dict.fromkeys(old.links_of(names)), dict.fromkeys(new.links_of(names))
@@ -233,7 +230,8 @@ def predecessors(old: ExecPlan, new: ExecPlan) -> dict[str, dict[str, str]]:
 def _region_change(before: RegionPlan, after: RegionPlan) -> RegionChange:
     few, many = sorted((before.replicas, after.replicas))
     moved = tuple(_moved(before.ring, after.ring))
-    invariant(lambda: _after(before.ring, moved) == after.ring, "the moves lead from one ring to the other", moved)
+    owners = after.ring.owners
+    invariant(lambda: _after(before.ring, moved) == owners, "the moves lead from one ring to the other", moved)
     return RegionChange(
         before.region.name,
         moved,
@@ -246,17 +244,14 @@ def _region_change(before: RegionPlan, after: RegionPlan) -> RegionChange:
 
 
 def _moved(before: HashRing, after: HashRing) -> Iterator[PartitionMoves]:
-    by_ends: dict[tuple[int, int], list[int]] = {}
-    for move in before.moves(after):
-        by_ends.setdefault((move.source, move.target), []).append(move.partition)
-    for (source, target), partitions in sorted(by_ends.items()):
+    for (source, target), partitions in sorted(before.moves(after).items()):
         invariant(source != target, "a partition that moves changes its replica", source)
         yield PartitionMoves(source, target, tuple(partitions))
 
 
-def _after(ring: HashRing, moved: tuple[PartitionMoves, ...]) -> HashRing:
+def _after(ring: HashRing, moved: tuple[PartitionMoves, ...]) -> tuple[int, ...]:
     targets = {partition: moves.target for moves in moved for partition in moves.partitions}
-    return HashRing(tuple(targets.get(partition, owner) for partition, owner in enumerate(ring.owners)))
+    return tuple(targets.get(partition, owner) for partition, owner in enumerate(ring.owners))
 
 
 def _relocated(before: tuple[Pipeline, ...], after: tuple[Pipeline, ...], replicas: int) -> Iterator[Relocation]:

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from rayelastic.errors import ConfigError, ErrorCode
 from rayelastic.graph.spec.ports import IN, OUT, endpoint, stream_name
-from rayelastic.plan.hash_ring import HashRing
+from rayelastic.plan.hash_ring import PARTITIONS, HashRing
 from rayelastic.plan.regions import Region, RegionKind
 
 __all__ = ["Pipeline", "Placement", "PlanLink", "RegionPlan", "ShownPlan", "shared"]
@@ -43,11 +43,13 @@ class RegionPlan:
         region: what is parallelised.
         pipelines: in the order in which tuples pass them; all have the same number of replicas.
         shares: partitions of the keys that each replica has; empty: as many as every other.
+        partitions: of its keys, the same in all plans of a job.
     """
 
     region: Region
     pipelines: tuple[Pipeline, ...]
     shares: tuple[int, ...] = ()
+    partitions: int = PARTITIONS
 
     @property
     def replicas(self) -> int:
@@ -72,7 +74,7 @@ class RegionPlan:
     @property
     def ring(self) -> HashRing:
         """Which replica has which partition of the keys."""
-        even = HashRing.of(self.replicas)
+        even = HashRing.of(self.replicas, self.partitions)
         return even.sharing(self.shares) if self.shares else even
 
 
@@ -91,12 +93,12 @@ def shared(planned: RegionPlan, shares: Sequence[int]) -> RegionPlan:
         )
     made = replace(planned, shares=tuple(shares))
     try:
-        return made if made.ring != HashRing.of(made.replicas) else replace(planned, shares=())
+        return replace(made, shares=made.ring.shares)
     except ValueError as error:
         raise ConfigError(
             f"region {planned.region.name}: {error}",
             operator=planned.region.operators[0],
-            hint=f"Give each replica at least one, {len(HashRing.of(1).owners)} in all",
+            hint=f"Give each replica at least one, {planned.partitions} in all",
             code=ErrorCode.OUT_OF_RANGE,
         ) from None
 

@@ -54,7 +54,7 @@ def _region_lines(planned: RegionPlan, pe: str) -> Iterator[str]:
     copies = max(p.pes.count(pe) for p in here)
     shown = counted(replicas, "replica") if copies == replicas else f"{copies} of {counted(replicas, 'replica')}"
     keys = sum(planned.shares[replica] for replica, home in enumerate(here[0].pes) if planned.shares and home == pe)
-    share = f", {keys} of {counted(sum(planned.shares), 'partition')}" if keys else ""
+    share = f", {keys:,} of {counted(planned.partitions, 'partition')}" if keys else ""
     yield f"  {planned.region.name}  {kind_text(planned.region)}, {pipelines} x {shown}{share}"
     for pipeline in here:
         yield from textwrap.wrap(

@@ -18,6 +18,7 @@ from rayelastic.errors import ConfigError, ErrorCode
 from rayelastic.errors.invariants import invariant
 from rayelastic.graph.spec.ports import IN, OUT, operator_of, port_of
 from rayelastic.plan.exec_plan import ExecPlan, PlanLink, RegionPlan
+from rayelastic.plan.hash_ring import HashRing
 from rayelastic.plan.regions import RegionKind
 from rayelastic.reasons import Code, Reason
 
@@ -68,7 +69,7 @@ class RouterPlan:
         edge: on which it stands.
         region: that it leads to.
         keys: fields by which it routes.
-        owners: the replica of each partition.
+        ring: which replica owns which partition.
         local: the replica that is in the same PE; None if there is none.
         links: {replica: link}, of the others.
         in_turn: whether it deals out in turns instead.
@@ -79,7 +80,7 @@ class RouterPlan:
     edge: Edge
     region: str
     keys: tuple[str, ...]
-    owners: tuple[int, ...]
+    ring: HashRing
     local: int | None
     links: Mapping[int, PlanLink]
     in_turn: bool = False
@@ -250,10 +251,8 @@ def _router(
     everywhere = not in_turn and not keys  # the port of the rules
     reached = links.keys() if local is None else links.keys() | {local}
     invariant(reached == set(range(region.replicas)), "a router reaches each replica by one way", edge.name, reached)
-    invariant(set(region.ring.owners) <= reached, "each partition has a replica that the router reaches", edge.name)
-    return RouterPlan(
-        edge, region.region.name, keys, region.ring.owners, local, links, in_turn, everywhere, streams or (edge,)
-    )
+    streams = streams or (edge,)
+    return RouterPlan(edge, region.region.name, keys, region.ring, local, links, in_turn, everywhere, streams)
 
 
 def home_edge(planned: RegionPlan) -> Edge:

@@ -42,7 +42,7 @@ LOOK = 0.05  # seconds
 CALLS = ["checkpoint.save_at_barriers", "checkpoint.commit", "open", "connect", "start"]  # of a change by a restart
 CALLED = "called"  # the element that the step is about
 OPERATORS = ["pace", "next", "counts"]
-UNEVEN = ((200, 71), (71, 200))
+UNEVEN = ((3000, 1096), (1096, 3000))
 PATH = f"{__name__}:MortalAtCalls"
 WITHIN = RayHandle.within  # as it is where nobody is to die
 

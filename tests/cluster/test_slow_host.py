@@ -67,7 +67,7 @@ job.pause(2 * LOOK)
 shares, reached = job.plan().region(region).shares, rate()
 job.pause_elasticity()
 hand = {}
-for split in ((), (108, 55, 108), (112, 47, 112)):
+for split in ((), (1632, 832, 1632), (1693, 710, 1693)):
     job.change(job.plan().with_shares(region, split))
     hand[str(split)] = rate()
 told = [str(one) for one in job.adaptations() if one.pe == "regions"]

@@ -34,7 +34,7 @@ def test_an_expensive_check_runs_only_with_assertions(monkeypatch: pytest.Monkey
 
 
 def test_no_more_batches_move_than_a_change_has() -> None:
-    batches = -(-135 // 20)
+    batches = -(-2048 // 20)
     OpenChange(CHANGE, 20, moved=batches, undoing=batches)
     with pytest.raises(InvariantError, match="moved"):
         OpenChange(CHANGE, 20, moved=batches + 1)

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rayelastic.plan.exec_plan import ExecPlan, Pipeline, RegionPlan
+from rayelastic.plan.hash_ring import PARTITIONS
 from rayelastic.plan.regions import Region, RegionKind
 
 __all__ = ["ClusterConstants", "ClusterJob", "SimulatedNode", "SimulatedOperator", "SimulatedRegion"]
@@ -126,6 +127,7 @@ class ClusterJob:
     Args:
         name: of the topology.
         regions: each after those that feed it.
+        partitions: of the keys of each region.
 
     >>> job = ClusterJob("words", (
     ...     SimulatedRegion((SimulatedOperator("lines", 1e-7),), RegionKind.SOURCE),
@@ -137,6 +139,7 @@ class ClusterJob:
 
     name: str
     regions: tuple[SimulatedRegion, ...]
+    partitions: int = PARTITIONS
 
     def plan(self) -> ExecPlan:
         """Return the plan that it starts with: one pipeline and one replica per region, all in one process (J13)."""
@@ -146,7 +149,7 @@ class ClusterJob:
             keys = ("key",) if region.kind is RegionKind.DATA_PARALLEL else ()
             token = tuple(operator.name for operator in region.operators if operator.token)
             formed = Region(f"r{number}", region.kind, names, keys, token_bound=token)
-            planned.append(RegionPlan(formed, (Pipeline(names, ("pe0",)),)))
+            planned.append(RegionPlan(formed, (Pipeline(names, ("pe0",)),), partitions=self.partitions))
             edges += [(self.regions[i].operators[-1].name, names[0]) for i in region.inputs]
             edges += list(itertools.pairwise(names))
         return ExecPlan(self.name, tuple(planned), tuple(edges))

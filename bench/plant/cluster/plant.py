@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from bench.plant.cluster.job import ClusterConstants, ClusterJob, SimulatedNode
 from rayelastic.plan.exec_plan import ExecPlan
-from rayelastic.plan.hash_ring import PARTITIONS, HashRing
+from rayelastic.plan.hash_ring import HashRing
 from rayelastic.plan.plan_change import PlanChange
 from rayelastic.plan.regions import RegionKind
 
@@ -98,7 +98,7 @@ class ClusterPlant:
         for number in range(count - 1, -1, -1):
             for after in np.flatnonzero(self._below[number]):
                 self._below[number] |= self._below[after]
-        self._shares: dict[tuple[int, tuple[int, ...]], Floats] = {}
+        self._shares: dict[tuple[int, HashRing], Floats] = {}
         self._known: tuple[ExecPlan, _Threads] | None = None
         self._solved: dict[tuple[tuple[str, float], ...], SteadyState] = {}
 
@@ -126,7 +126,7 @@ class ClusterPlant:
         worst = max(
             busy + stall for _, busy, stall, _ in self._costs(number, pipelines, replicas, self.constants.visit)
         )
-        return 1.0 / (worst * float(self.key_shares(number, HashRing.of(replicas)).max()))
+        return 1.0 / (worst * float(self.key_shares(number, HashRing.of(replicas, self.job.partitions)).max()))
 
     def threads(self, plan: ExecPlan) -> _Threads:
         """Return the pipeline replicas of a plan, kept until the next plan."""
@@ -277,11 +277,11 @@ class ClusterPlant:
 
     def key_shares(self, number: int, ring: HashRing) -> Floats:
         """Return the share of a region's tuples that each replica takes, by its partitions."""
-        key = (number, ring.owners)
+        key = (number, ring)
         if key not in self._shares:
-            weights = np.arange(1, PARTITIONS + 1, dtype=np.float64) ** -self.job.regions[number].skew
+            weights = np.arange(1, ring.partitions + 1, dtype=np.float64) ** -self.job.regions[number].skew
             # Hot partitions lie anywhere: a stride that has no common divisor with their number scatters them.
-            weights = weights[(np.arange(PARTITIONS) * SCATTER) % PARTITIONS] / weights.sum()
+            weights = weights[(np.arange(ring.partitions) * SCATTER) % ring.partitions] / weights.sum()
             owners = np.array(ring.owners)
             self._shares[key] = np.bincount(owners, weights=weights, minlength=ring.replicas).astype(np.float64)
         return self._shares[key]
@@ -294,7 +294,7 @@ class ClusterPlant:
             if not region.moves_keys:
                 lost = max(lost, c.split_pause)
                 continue
-            moved = sum(len(moves.partitions) for moves in region.moved) / PARTITIONS
+            moved = sum(len(moves.partitions) for moves in region.moved) / change.old.partitions
             share = 1.0 if region.relocated else moved
             lost = max(lost, c.pause + share * self.job.regions[number_of[region.region]].state / c.transfer)
         return lost

@@ -46,8 +46,8 @@ class Elasticity:
         cool_down: Seconds for which fewer replicas have to be enough before the job scales in. None: 8 times
             `region_period`. It doubles for replicas that are needed again soon.
         max_processes: The most PEs of an elastic job. None: the CPUs of the cluster.
-        max_replicas: The most replicas of a region that the job scales, at most 271, the partitions of keys. None: what
-            `max_processes` allows; with regions='paper' 16.
+        max_replicas: The most replicas of a region that the job scales, at most 4096, the partitions of keys. None:
+            what `max_processes` allows; with regions='paper' 16.
         remember: Start from the best configuration of an earlier run of the same operators on this machine, and save
             what this run finds. The files are in $XDG_STATE_HOME/rayelastic, or ~/.local/state/rayelastic.
         journal: A file that records each decision and its measurements, as a line of JSON. In the path, {pe} stands

@@ -10,7 +10,6 @@ import math
 from dataclasses import dataclass, replace
 
 from rayelastic.plan.exec_plan import ExecPlan, RegionPlan
-from rayelastic.plan.hash_ring import PARTITIONS
 from rayelastic.plan.regions import RegionKind
 from rayelastic.policy.regions.model import RegionModel, shape_of
 from rayelastic.policy.regions.observation import ExponentialAverage, PlanObservation, RegionObservation
@@ -340,7 +339,7 @@ class Known:
             skew = busiest if busiest > 1.0 + self._t.skew * few else 1.0
         hot = known.hot_share if replicas == 1 else 0.0  # nobody has seen yet what it is of the load
         if skew > 1.0 and known.planned.region.kind is RegionKind.DATA_PARALLEL:
-            even = known.planned.ring.loads()[known.replicas.index(max(known.replicas))] / PARTITIONS
+            even = known.planned.ring.loads()[known.replicas.index(max(known.replicas))] / known.planned.partitions
             hot = max(0.0, skew / replicas - even) / (1.0 - even)  # beside its part of what can be divided
         model = RegionModel(
             known.planned.region,
@@ -353,6 +352,7 @@ class Known:
             waits=tuple(sleeping / known.taken for sleeping in known.waits),
             spread=max(1.0, sum(map(sum, known.threads)) / known.counted) if known.counted > 0 else 1.0,
             passes=tuple(taken / known.taken for taken in known.passes),
+            partitions=known.planned.partitions,
         )
         if not known.limit.count or known.planned.region.token_bound:
             return model

@@ -10,6 +10,7 @@ memory, no decisions.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -44,6 +45,7 @@ class RegionModel:
         spread: `times` are those of one thread. All threads of a process use so many times more CPU in a pipeline; 1
             where no two are in it at once.
         passes: tuples that each operator takes for one of the region; empty: one each.
+        partitions: of its keys.
 
     >>> model = RegionModel(Region("r1", RegionKind.DATA_PARALLEL, ("a", "b")), (3e-6, 1e-6), overhead=1e-6)
     >>> round(model.capacity(((), 1))), round(model.capacity((("b",), 2)))
@@ -52,8 +54,8 @@ class RegionModel:
     >>> [round(hot.capacity(((), replicas))) for replicas in (1, 2, 16)]
     [1000000, 1333333, 1882353]
     >>> many = RegionModel(Region("r1", RegionKind.DATA_PARALLEL, ("a",)), (1e-6,), overhead=0.0)
-    >>> [round(many.capacity(((), replicas)) / 1e6, 1) for replicas in (16, 135, 136, 200, 271)]
-    [16.0, 90.3, 135.5, 135.5, 271.0]
+    >>> [round(many.capacity(((), replicas)) / 1e6, 1) for replicas in (16, 100, 200, 250, 4096)]
+    [16.0, 99.9, 195.0, 240.9, 4096.0]
     """
 
     region: Region
@@ -67,6 +69,7 @@ class RegionModel:
     key: str = ""
     spread: float = 1.0
     passes: tuple[float, ...] = ()
+    partitions: int = PARTITIONS
 
     @property
     def cpu_times(self) -> tuple[float, ...]:
@@ -116,10 +119,10 @@ class RegionModel:
         return max(1, math.floor(capacity * longest / self.efficiency)) if longest > 0 and self.efficiency > 0 else 1
 
     def _even(self, replicas: int) -> float:
-        """How many times what the busiest replica has of the partitions there is: 136 replicas do as much as 200."""
+        """How many times what the busiest replica has of the partitions there is: 200 replicas do as much as 195."""
         if self.region.kind is not RegionKind.DATA_PARALLEL or replicas <= MAX_REPLICAS:  # even to half a percent
             return replicas
-        return PARTITIONS / math.ceil(PARTITIONS / replicas)
+        return self.partitions / math.ceil(self.partitions / replicas)
 
 
 def shape_of(planned: RegionPlan) -> Shape:
@@ -183,14 +186,22 @@ def shapes(model: RegionModel, now: Shape, capacity: float, most_replicas: int, 
             best = best_cuts(operators, model.useful, pipelines)
             if not cuts or model.longest(cuts) > CLOSE * model.longest(best):
                 cuts = best
-        for replicas in range(model.fewest(cuts, capacity), most_replicas + 1):
-            if model.capacity((cuts, replicas)) >= capacity:
-                threads = pipelines * replicas
-                fewest = min(fewest, threads)
-                found.append((threads, replicas != now[1], abs(pipelines - len(now[0]) - 1), (cuts, replicas)))
-                break
+        replicas = _enough(model, cuts, capacity, most_replicas)
+        if replicas <= most_replicas:
+            threads = pipelines * replicas
+            fewest = min(fewest, threads)
+            found.append((threads, replicas != now[1], abs(pipelines - len(now[0]) - 1), (cuts, replicas)))
     for *_, shape in sorted(found):
         yield shape
+
+
+def _enough(model: RegionModel, cuts: Sequence[str], capacity: float, most: int) -> int:
+    """Return the fewest replicas that carry a rate; more than `most` if they don't. From two on, more carry more."""
+    fewest = model.fewest(cuts, capacity)
+    if fewest <= most and model.capacity((tuple(cuts), fewest)) >= capacity:
+        return fewest
+    wider = range(fewest + 1, most + 1)
+    return fewest + 1 + bisect_left(wider, capacity, key=lambda replicas: model.capacity((tuple(cuts), replicas)))
 
 
 def widest(model: RegionModel, now: Shape, most_replicas: int, *, cut: bool = True) -> float:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from rayelastic.plan.exec_plan import ExecPlan, RegionPlan
-from rayelastic.plan.hash_ring import MAX_REPLICAS, PARTITIONS
+from rayelastic.plan.hash_ring import MAX_REPLICAS
 from rayelastic.plan.node_placement import Node
 from rayelastic.policy.regions.actions import NodeRequest
 from rayelastic.policy.regions.actuation import Actuation
@@ -210,7 +210,7 @@ class Sizing:
         found: dict[str, Shape] = {}
         for planned in self.sized:
             name, (cuts, replicas) = planned.region.name, shape_of(planned)
-            fewest, most = self.can.bounds_of(name, replicas)
+            fewest, most = (min(bound, planned.partitions) for bound in self.can.bounds_of(name, replicas))
             if self.can.replicates(planned) and not fewest <= replicas <= most:
                 found[name] = cuts, min(max(replicas, fewest), most)
         return found
@@ -294,14 +294,15 @@ def replicas_allowed(
     if not can.replicates(planned):
         return planned.replicas
     _, most = can.bounds_of(planned.region.name, thresholds.max_replicas)
+    most = min(most, planned.partitions)
     if guessed:
         most = min(most, max(MAX_REPLICAS, 2 * planned.replicas))
-    return max(min(most, _useful(model.hot)), planned.replicas)
+    return int(max(min(most, _useful(model.hot)), planned.replicas))
 
 
-def _useful(hot: float) -> int:
+def _useful(hot: float) -> float:
     """Return the replicas from which on the busiest one has little more than what can't be divided."""
-    return math.ceil((1.0 - hot) / (SURPLUS * hot)) if hot > 0 else PARTITIONS
+    return math.ceil((1.0 - hot) / (SURPLUS * hot)) if hot > 0 else math.inf
 
 
 def _most(

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rayelastic._native import RouterAnswer
     from rayelastic.connectors.pushed.frames import Epoch
     from rayelastic.plan.exec_plan import PlanLink
+    from rayelastic.plan.hash_ring import Runs
     from rayelastic.policy.element.cpu_budgets import CpuBudget
     from rayelastic.runtime.checkpoint.disk import NodeDisk
     from rayelastic.runtime.checkpoint.element import ElementCheckpoint
@@ -40,11 +41,11 @@ class RoutingApi(Protocol):
         """Close the link to a replica that receives no tuples any more."""
         ...
 
-    def hold(self, edge: str, partitions: Sequence[int], owner: int, mark: int, epoch: int, /) -> RouterAnswer:
+    def hold(self, edge: str, runs: Runs, owner: int, mark: int, epoch: int, /) -> RouterAnswer:
         """Buffer the records of partitions from now on; a mark follows the last one that went to their owner."""
         ...
 
-    def route(self, edge: str, partitions: Sequence[int], target: int, epoch: int, /) -> RouterAnswer:
+    def route(self, edge: str, runs: Runs, target: int, epoch: int, /) -> RouterAnswer:
         """Send the records of partitions to a replica from now on, the buffered ones first."""
         ...
 

@@ -15,6 +15,7 @@ from rayelastic._native import RouterAnswer
 from rayelastic.errors import ErrorCode, LinkError, StateError
 from rayelastic.graph.records.schema import Schema, laid_out
 from rayelastic.graph.spec.ports import IN, OUT, port_of
+from rayelastic.plan.hash_ring import partitions_in
 from rayelastic.plan.routing import Edge, routed_link
 from rayelastic.runtime.element.reach.dialling import address_of, native_link
 from rayelastic.runtime.element.wiring import input_number, output_number
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from rayelastic.plan.exec_plan import PlanLink
+    from rayelastic.plan.hash_ring import Runs
     from rayelastic.plan.routing import GatherPlan, RouterPlan
     from rayelastic.runtime.port.data_port import Hello, PortAddress
     from rayelastic.runtime.values.specs import PESpec
@@ -85,7 +87,7 @@ class Routing:
                 f"{plan.edge.name} router",
                 self._source_schema(plan.edge),
                 list(plan.keys),
-                list(plan.owners),
+                list(plan.ring.owners),
                 [] if plan.local is None else [plan.local],
                 in_turn=plan.in_turn,
                 everywhere=plan.everywhere,
@@ -220,13 +222,13 @@ class Routing:
             self._targets.pop((edge, target), None)
         return answer
 
-    def hold(self, edge: str, partitions: Sequence[int], owner: int, mark: int, epoch: int) -> RouterAnswer:
+    def hold(self, edge: str, runs: Runs, owner: int, mark: int, epoch: int) -> RouterAnswer:
         """Buffer the records of partitions from now on; a mark follows the last one that went to their owner."""
-        return self._answer(edge, self._routers[edge].hold(list(partitions), owner, mark, epoch))
+        return self._answer(edge, self._routers[edge].hold(partitions_in(runs), owner, mark, epoch))
 
-    def route(self, edge: str, partitions: Sequence[int], target: int, epoch: int) -> RouterAnswer:
+    def route(self, edge: str, runs: Runs, target: int, epoch: int) -> RouterAnswer:
         """Send the records of partitions to a replica from now on, the buffered ones first."""
-        return self._answer(edge, self._routers[edge].route(list(partitions), target, epoch))
+        return self._answer(edge, self._routers[edge].route(partitions_in(runs), target, epoch))
 
     def await_mark(self, point: str, mark: int, count: int, patience: float) -> bool:
         """Wait until a mark has passed a point.

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rayelastic.errors.invariants import invariant
-from rayelastic.plan.hash_ring import key_ranges
 from rayelastic.runtime.values.region_counters import RegionCounters
 
 if TYPE_CHECKING:
@@ -26,11 +25,6 @@ class Batch:
     source: int
     target: int
     partitions: tuple[int, ...]
-
-    @property
-    def ranges(self) -> tuple[tuple[int, int], ...]:
-        """Return ranges of hashes, both ends included."""
-        return tuple(key_ranges(self.partitions))
 
     def back(self) -> Batch:
         """Return the batch that undoes it."""

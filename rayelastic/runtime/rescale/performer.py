@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from rayelastic.errors import ChangeError, ErrorCode, LinkError, PELostError, RayelasticError, StateError
 from rayelastic.errors.invariants import invariant
+from rayelastic.plan.hash_ring import key_ranges
 from rayelastic.plan.routing import elastic_regions, exits_of
 from rayelastic.runtime.rescale.batches import Batch, batches_of, held_along, moving, plan_pe
 from rayelastic.runtime.rescale.region_entry import COMMAND_TIMEOUT, Elements, RegionEntry
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from rayelastic.graph.spec.operator_spec import OperatorSpec
     from rayelastic.plan.exec_plan import ExecPlan
     from rayelastic.plan.plan_change import PlanChange
+    from rayelastic.runtime.element.state_transfer import Ranges
     from rayelastic.runtime.journal import ChangeJournal, OpenChange
     from rayelastic.runtime.port.data_port import PortAddress
 
@@ -229,6 +231,7 @@ class AdaptationPerformer:
         operators = list(plan.region(batch.region).region.operators)
         entry = self._entry(plan, batch.region, change)
         began, keys, size = self._clock(), 0, 0
+        ranges = tuple(key_ranges(batch.partitions, plan.partitions))
         if done is not None and not plan.region(batch.region).region.shares_state:
             self._passing("commit")
             done()  # tuples in flight stay where they are: the order is restored downstream
@@ -241,21 +244,21 @@ class AdaptationPerformer:
             self._passing("copy")
             address = self._cluster.address(target)
             giver = self._cluster.element(source, COPY_TIMEOUT)
-            keys, size = giver.send_state(operators, batch.ranges, target, address, change.epoch)
+            keys, size = giver.send_state(operators, ranges, target, address, change.epoch)
             self._passing("commit")
             done()
         # Before tuples flow again, because a watermark, or the end, would make both copies emit their windows.
         self._passing("forget")
-        self._drop(source, operators, batch)
+        self._drop(source, operators, ranges)
         entry.route(batch.partitions, batch.target, functools.partial(self._passing, "route"))
         if done is not None:
             self._counters[batch.region] = self._counted(batch.region).with_move(keys, size, self._clock() - began)
 
-    def _drop(self, pe: str, operators: list[str], batch: Batch, timeout: float = COPY_TIMEOUT) -> None:
+    def _drop(self, pe: str, operators: list[str], ranges: Ranges, timeout: float = COPY_TIMEOUT) -> None:
         """Drop the keys of a batch in an element; safe to repeat. An element that is gone has dropped everything."""
         with contextlib.suppress(PELostError):
             if self._cluster.is_running(pe):
-                self._cluster.element(pe, timeout).drop_state(operators, batch.ranges)
+                self._cluster.element(pe, timeout).drop_state(operators, ranges)
 
     def _flush(self, plan: ExecPlan, region: str, source: str, mark: int, senders: Sequence[str]) -> None:
         """Wait until no tuple of the held keys is in their old owner, nor in flight to its consumers (J11)."""
@@ -313,7 +316,8 @@ class AdaptationPerformer:
             is_new = target in change.started_pes
             try:
                 operators = list(wide.region(batch.region).region.operators)
-                self._drop(target, operators, batch, GIVE_UP if is_new else COPY_TIMEOUT)
+                ranges = tuple(key_ranges(batch.partitions, wide.partitions))
+                self._drop(target, operators, ranges, GIVE_UP if is_new else COPY_TIMEOUT)
             except TimeoutError:
                 if not is_new:
                     raise
@@ -361,7 +365,7 @@ class AdaptationPerformer:
                 source = planned.pipelines[0].pes[moves.source]
                 _, size = self._cluster.element(source, COMMAND_TIMEOUT).state_size(list(planned.region.operators))
                 most = max(most, size / planned.ring.loads()[moves.source])
-        return max(1, int(BATCH_BYTES / most)) if most > 0 else len(change.old.regions[0].ring.owners)
+        return max(1, int(BATCH_BYTES / most)) if most > 0 else change.old.partitions
 
     def _wider(self, change: PlanChange, region: str) -> ExecPlan:
         """Return the one of the two plans with more replicas of the region: during the change all of them exist."""

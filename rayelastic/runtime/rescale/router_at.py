@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from rayelastic._native import RouterAnswer
 from rayelastic.errors import LinkError
+from rayelastic.plan.hash_ring import runs_of
 
 if TYPE_CHECKING:
     from rayelastic.plan.exec_plan import PlanLink
@@ -53,15 +54,17 @@ class RouterAt:
 
     def hold(self, partitions: Sequence[int], owner: int, mark: int) -> bool:
         """Buffer the records of partitions from now on; a mark follows the last one that went to their owner."""
-        return self._done("hold", self._routing.hold(self.edge.name, partitions, owner, mark, self._epoch))
+        runs = tuple(runs_of(partitions))
+        return self._done("hold", self._routing.hold(self.edge.name, runs, owner, mark, self._epoch))
 
     def route(self, partitions: Sequence[int], target: int) -> bool:
         """Send the records of partitions to a replica from now on, the buffered ones first.
 
         The router is busy with these as long as the replica needs for them, and a change must not fail because of that.
         """
+        runs = tuple(runs_of(partitions))
         for _ in range(RELEASES):
-            answer = self._routing.route(self.edge.name, partitions, target, self._epoch)
+            answer = self._routing.route(self.edge.name, runs, target, self._epoch)
             if answer is not RouterAnswer.LATE:
                 break
         return self._done("route", answer)

@@ -138,7 +138,7 @@ BAD: dict[str, tuple[Declare, str, str | None, str]] = {
     "replicas as a number": (lambda t, s: rel.JobConfig(replicas=2), "ConfigError", None, "invalid-setting"),
     "no replicas": (lambda t, s: rel.JobConfig(replicas={"m": (0, 2)}), "ConfigError", "m", "invalid-setting"),
     "fewer at most than at least": (lambda t, s: rel.JobConfig(replicas={"m": (3, 2)}), "ConfigError", "m", "invalid-setting"),
-    "more replicas than partitions": (lambda t, s: rel.JobConfig(replicas={"m": (1, 999)}), "ConfigError", "m", "invalid-setting"),
+    "more replicas than partitions": (lambda t, s: rel.JobConfig(replicas={"m": (1, 9999)}), "ConfigError", "m", "invalid-setting"),
     "bounds that contradict": (lambda t, s: rel.JobConfig(replicas={"m": (1, 8)}, elasticity=rel.Elasticity(max_replicas=4)), "ConfigError", "m", "invalid-setting"),
     "bounds of what stays": (lambda t, s: rel.JobConfig(replicas={"m": 2}, regions="fixed"), "ConfigError", None, "invalid-setting"),
     "bounds of an unknown operator": (lambda t, s: (done(s), rel.run(t, rel.JobConfig(replicas={"nobody": 2}, regions="elastic"))), "ConfigError", "nobody", "unknown-operator"),

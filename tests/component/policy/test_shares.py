@@ -39,7 +39,7 @@ def test_shares_that_are_asked_for_come_into_force_while_the_job_runs() -> None:
     try:
         flows(job)
         job.rescale("r1", 2)
-        for shares in ((250, 21), (21, 250), ()):
+        for shares in ((3800, 296), (296, 3800), ()):
             plan = job.change(job.plan().with_shares("r1", shares))
             assert plan.region("r1").shares == shares
             flows(job, tuples=2000)  # what was under way before
@@ -47,15 +47,15 @@ def test_shares_that_are_asked_for_come_into_force_while_the_job_runs() -> None:
             flows(job, tuples=20_000)
             more, fewer = (taken(job)[pe] - before[pe] for pe in ("pe0", "pe1"))
             share = more / (more + fewer)
-            assert share == pytest.approx((shares[0] if shares else 136) / PARTITIONS, abs=0.15)
+            assert share == pytest.approx((shares[0] if shares else PARTITIONS / 2) / PARTITIONS, abs=0.15)
         moved = job.metrics().regions["r1"]
         assert moved.changes == 4
         job.rescale("r1", 3)
-        job.change(job.plan().with_replicas("r1", 2).with_shares("r1", (90, 181)))  # as a change is taken back
-        assert job.plan().region("r1").shares == (90, 181)
+        job.change(job.plan().with_replicas("r1", 2).with_shares("r1", (1360, 2736)))  # as a change is taken back
+        assert job.plan().region("r1").shares == (1360, 2736)
         flows(job, tuples=2000)
         with raises(ConfigError, "bad-change"):
-            job.change(job.plan().with_shares("r1", (200, 71)).with_replicas("r1", 2, ("pe0", "pe9")))
+            job.change(job.plan().with_shares("r1", (3000, 1096)).with_replicas("r1", 2, ("pe0", "pe9")))
         feed.enough.set()
         check(job.wait(PATIENCE)["out"], feed)
     finally:

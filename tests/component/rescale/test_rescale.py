@@ -6,6 +6,7 @@ import random
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -14,6 +15,8 @@ import rayelastic as rel
 from rayelastic import _native
 from rayelastic.errors import ConfigError
 from rayelastic.job import start
+from rayelastic.plan import fusion
+from rayelastic.plan.exec_plan import RegionPlan
 from rayelastic.plan.hash_ring import HashRing
 from rayelastic.plan.settings.threads import ModelName
 from rayelastic.runtime.element import routing
@@ -46,14 +49,34 @@ def test_a_region_goes_from_one_to_three_replicas_and_back(lane: str, model: Mod
         job.close()
 
 
+def test_a_job_goes_on_with_the_partitions_that_its_journal_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    feed = Feed(keys=500)
+    monkeypatch.setattr(fusion, "RegionPlan", partial(RegionPlan, partitions=271))
+    job = start(topology_of(feed, "compiled"), ELASTIC)
+    monkeypatch.undo()
+    try:
+        for replicas in (3, 2, 1):
+            flows(job)
+            job.rescale("r1", replicas)
+            assert job.plan().region("r1").ring == HashRing.of(replicas, 271)
+        with raises(ConfigError, "out-of-range", "271"):
+            job.rescale("r1", 272)
+        flows(job)
+        feed.enough.set()
+        check(job.wait()["out"], feed)
+    finally:
+        feed.enough.set()
+        job.close()
+
+
 def test_what_cant_be_rescaled_is_said() -> None:
     feed = Feed(keys=5)
     job = start(topology_of(feed, "compiled"), ELASTIC)
     try:
         with raises(ConfigError, "fixed-region", "r0", operator="events"):
             job.rescale("r0", 2)
-        with raises(ConfigError, "out-of-range", "272"):
-            job.rescale("r1", 272)
+        with raises(ConfigError, "out-of-range", "4096"):
+            job.rescale("r1", 4097)
         feed.enough.set()
         check(job.wait()["out"], feed)
     finally:

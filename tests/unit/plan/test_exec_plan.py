@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -88,7 +89,7 @@ def test_links_go_from_every_replica_to_every_replica_but_stay_in_a_replica_insi
         (lambda p: p.with_split("r1", "o4").with_merge("r1", "o3"), "unknown-operator"),
         (lambda p: p.with_replicas("r2", 2), "fixed-region out"),
         (lambda p: p.with_replicas("r1", 0), "out-of-range"),
-        (lambda p: p.with_replicas("r1", 272), "out-of-range 271"),
+        (lambda p: p.with_replicas("r1", 4097), "out-of-range 4096"),
         (lambda p: p.with_replicas("r9", 2), "unknown-region r9"),
     ],
 )
@@ -102,6 +103,21 @@ def test_a_plan_survives_pickle_and_json() -> None:
         assert plan.links == pickle.loads(pickle.dumps(plan)).links
         assert ExecPlan.from_dict(json.loads(plan.to_json())) == plan == pickle.loads(pickle.dumps(plan))
         assert json.loads(plan.to_json())["links"] == plan.to_dict()["links"]
+
+
+def test_a_plan_names_its_partitions_and_one_that_does_not_has_271() -> None:
+    plan = STEPS["over_pes"]
+    assert plan.to_record()["partitions"] == 4096
+    former = ExecPlan.from_dict({name: value for name, value in plan.to_record().items() if name != "partitions"})
+    assert former.partitions == 271
+    assert former == replace(plan, regions=tuple(replace(planned, partitions=271) for planned in plan.regions))
+    assert ExecPlan.from_dict(former.to_record()) == former, "it goes on with them"
+    assert former.region("r1").ring.loads() == [91, 90, 90]
+    assert former.with_replicas("r1", 271).region("r1").partitions == 271
+    with raises(ConfigError, "out-of-range", "271"):
+        former.with_replicas("r1", 272)
+    with pytest.raises(ValueError, match="271 and 4096"):
+        plan_change(former, plan)
 
 
 # --- any graph, any sequence of changes -----------------------------------------------------------------------------
@@ -140,7 +156,7 @@ def test_any_changes_of_any_graph(drawn: FakeGraph, data: st.DataObject) -> None
         for region in change.regions:
             before, now = plan.region(region.region), after.region(region.region)
             moved = [p for moves in region.moved for p in moves.partitions]
-            assert len(moved) == len(set(moved)) == len(before.ring.moves(now.ring))
+            assert len(moved) == len(set(moved)) == sum(map(len, before.ring.moves(now.ring).values()))
             assert bool(region.cuts or region.joins) != region.moves_keys or not region.moves_keys
         plan = change.new
 

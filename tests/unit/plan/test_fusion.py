@@ -206,7 +206,7 @@ def test_a_config_out_of_range(config: dict[str, Any], values: tuple[str, ...]) 
         (Elasticity, {"thread_period": SHORTEST_PERIOD / 2}, (f"thread_period={SHORTEST_PERIOD / 2}",)),
         (Elasticity, {"region_period": float("inf")}, ("region_period=inf",)),
         (Elasticity, {"max_processes": 0}, ("max_processes=0",)),
-        (Elasticity, {"max_replicas": 272}, ("max_replicas=272", "271")),
+        (Elasticity, {"max_replicas": 4097}, ("max_replicas=4097", "4096")),
         (Network, {"secure": 1}, ("Network(secure=1)", "True or False")),
     ],
 )

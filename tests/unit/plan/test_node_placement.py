@@ -95,7 +95,7 @@ def test_any_cluster(drawn: tuple[list[Node], dict[str, Demand]], few: int, many
 
 
 def test_a_thousand_nodes() -> None:
-    """271 replicas, the most that the partitions allow, stay in the zone of their source."""
+    """The replicas of a wide region stay in the zone of their source."""
     nodes = [Node(f"n{i}", 8, zone=f"z{i % 10}") for i in range(1000)]
     found = place(BASE.with_replicas("r1", 271, pes=[f"pe{i}" for i in range(271)]), nodes, {})
     assert len(found.nodes) == 271

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rayelastic.plan.fusion import plan_topology
-from rayelastic.plan.hash_ring import HashRing, partition_of
+from rayelastic.plan.hash_ring import PARTITIONS, HashRing, key_ranges, partition_of
 from rayelastic.plan.plan_change import PartitionMoves, Relocation, growth_steps, plan_change
 from tests.unit.plan.graphs import graph
 
@@ -36,14 +36,14 @@ def test_replicas_start_and_stop(few: int, many: int) -> None:
     assert region.stopped == tuple(range(many, few))
     old, new = HashRing.of(few), HashRing.of(many)
     for moves in region.moved:
-        for low, high in moves.ranges:
+        for low, high in key_ranges(moves.partitions, PARTITIONS):
             assert {old.owners[partition_of(h)] for h in (low, high)} == {moves.source}
             assert {new.owners[partition_of(h)] for h in (low, high)} == {moves.target}
 
 
 def test_moves_are_told_by_both_ends() -> None:
     (region,) = plan_change(PLAN.with_replicas("r1", 2), PLAN.with_replicas("r1", 3)).regions
-    assert [(m.source, m.target, len(m.partitions)) for m in region.moved] == [(0, 2, 45), (1, 2, 45)]
+    assert [(m.source, m.target, len(m.partitions)) for m in region.moved] == [(0, 2, 682), (1, 2, 683)]
     assert isinstance(region.moved[0], PartitionMoves)
 
 

@@ -45,7 +45,7 @@ def test_each_port_of_a_join_is_dealt_out_by_its_own_keys() -> None:
         "bargains": ("item",),
         "bargains/right": ("code",),
     }
-    assert len({router.owners for router in routing.routers}) == 1
+    assert len({router.ring for router in routing.routers}) == 1
 
 
 def test_streams_behind_a_region_leave_those_who_have_replicas_and_no_other() -> None:

@@ -95,7 +95,7 @@ def test_nothing_said_is_this(made: Any, usual: dict[str, Any]) -> None:
         (Network, "patience", 2.0, 1.99),
         (JobConfig, "web_port", 0, -1),
         (JobConfig, "web_port", 65_535, 65_536),
-        (Elasticity, "max_replicas", 271, 272),
+        (Elasticity, "max_replicas", 4096, 4097),
         (JobConfig, "goal", Latency(p99=0.2), 0.2),
         (Elasticity, "cool_down", 0.1, 0.09),
         (Elasticity, "remember", False, 0),

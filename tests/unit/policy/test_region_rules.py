@@ -94,6 +94,17 @@ def test_what_was_tried_in_vain_is_not_asked_for_again_because_there_is_no_room_
     assert all(Code.CANT_GROW in codes(step.decision.reasons) for step in simulation.trace[-2:])
 
 
+@pytest.mark.parametrize("bounds", [{}, {"r1": (5, 8)}])
+def test_there_are_no_more_replicas_than_partitions(bounds: dict[str, tuple[int, int]]) -> None:
+    job = replace(ClusterJob.chain("few", 1e-8, [20 * MICRO]), partitions=3)
+    can = Actuation.of_running_jobs(["r1"], 16, bounds=bounds)
+    policy = OrganicAdaptation(thresholds=OrganicThresholds.of_running_jobs(0.8), actuation=can)
+    plant = ClusterPlant(job, [SimulatedNode("n0", 32.0)], ClusterConstants())
+    simulation = ClusterSimulation(plant, policy, lambda _: {"r0": 1e6}, period=5.0)
+    simulation.run(40)
+    assert max(step.plan.region("r1").replicas for step in simulation.trace) == 3
+
+
 PERIOD = 2.0  # s: the default
 LOOKS = 200  # of the profiler, in a period
 RATE = 480.0  # tuples/s that one replica takes, of an operator that waits 2 ms

@@ -17,13 +17,13 @@ from rayelastic._native import RouterAnswer
 from rayelastic.errors import PELostError
 from rayelastic.graph.spec.operator_spec import OperatorSpec
 from rayelastic.plan.exec_plan import ExecPlan
-from rayelastic.plan.hash_ring import range_of
+from rayelastic.plan.hash_ring import PARTITIONS, Runs, partitions_in, range_of
 from rayelastic.plan.routing import Edge, RouterPlan, elastic_regions, exits_of, routings_of
 from rayelastic.runtime.element.api import ElementApi
 from rayelastic.runtime.port.data_port import PortAddress
 from rayelastic.runtime.remote import Call, Remote, perform
 
-KEYS = tuple(range(5, 271, 38))  # partitions of which there are tuples
+KEYS = tuple(range(76, PARTITIONS, 575))  # partitions of which there are tuples
 STATE_BYTES = 100  # of each
 
 
@@ -58,7 +58,7 @@ class FakeRouter:
     def of(world: FakeCluster, pe: str, plan: RouterPlan) -> FakeRouter:
         targets = {replica: link.to_pe for replica, link in plan.links.items()}
         targets |= {} if plan.local is None else {plan.local: pe}
-        return FakeRouter(world, pe, plan.edge, list(plan.owners), targets, plan.local)
+        return FakeRouter(world, pe, plan.edge, list(plan.ring.owners), targets, plan.local)
 
     def take(self, item: Item) -> None:
         match item:
@@ -122,11 +122,11 @@ class FakeRouting:
     def detach(self, edge: str, target: int, epoch: int) -> RouterAnswer:
         return self._fenced(edge, epoch, lambda router: router.detach(target))
 
-    def hold(self, edge: str, partitions: Sequence[int], owner: int, mark: int, epoch: int) -> RouterAnswer:
-        return self._fenced(edge, epoch, lambda router: router.hold(partitions, owner, mark))
+    def hold(self, edge: str, runs: Runs, owner: int, mark: int, epoch: int) -> RouterAnswer:
+        return self._fenced(edge, epoch, lambda router: router.hold(partitions_in(runs), owner, mark))
 
-    def route(self, edge: str, partitions: Sequence[int], target: int, epoch: int) -> RouterAnswer:
-        return self._fenced(edge, epoch, lambda router: router.route(partitions, target))
+    def route(self, edge: str, runs: Runs, target: int, epoch: int) -> RouterAnswer:
+        return self._fenced(edge, epoch, lambda router: router.route(partitions_in(runs), target))
 
     def await_mark(self, point: str, mark: int, count: int, patience: float) -> bool:
         element = self._element

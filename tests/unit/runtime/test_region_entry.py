@@ -45,7 +45,7 @@ class Routers:
         if pe not in ("pe0", "pe1") or (pe in self.lost and timeout == COMMAND_TIMEOUT):
             raise PELostError(f"there is no {pe}")
 
-        def hold(edge: str, partitions: Sequence[int], owner: int, mark: int, epoch: int) -> RouterAnswer:
+        def hold(edge: str, runs: Sequence[tuple[int, int]], owner: int, mark: int, epoch: int) -> RouterAnswer:
             if edge in self.ended:
                 return RouterAnswer.ENDED
             self.marks.append((pe, edge, mark))

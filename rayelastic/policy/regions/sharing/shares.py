@@ -12,7 +12,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from rayelastic.plan.exec_plan import ExecPlan
-from rayelastic.plan.hash_ring import PARTITIONS
 from rayelastic.plan.regions import RegionKind
 from rayelastic.policy.regions.actions import ShareRegion
 from rayelastic.policy.regions.model import Shape, shape_of
@@ -88,16 +87,16 @@ def even_use(loads: Sequence[int], use: Sequence[float]) -> tuple[int, ...]:
     >>> even_use([136, 135], [0.0, 1.0])  # not all at once: nobody knows what it would make of them
     (233, 38)
     """
-    most = max(use)
+    most, partitions = max(use), sum(loads)
     wanted = [
-        load * min(FURTHEST, max(1 / FURTHEST, (sum(use) / len(use)) / max(busy, most / PARTITIONS)))
+        load * min(FURTHEST, max(1 / FURTHEST, (sum(use) / len(use)) / max(busy, most / partitions)))
         for load, busy in zip(loads, use, strict=True)
     ]
-    exact = [share * PARTITIONS / sum(wanted) for share in wanted]
+    exact = [share * partitions / sum(wanted) for share in wanted]
     whole = [max(1, math.floor(share)) for share in exact]
     by_rest = sorted(range(len(exact)), key=lambda replica: exact[replica] - math.floor(exact[replica]), reverse=True)
-    for turn in range(PARTITIONS - sum(whole)):
+    for turn in range(partitions - sum(whole)):
         whole[by_rest[turn % len(whole)]] += 1
-    while sum(whole) > PARTITIONS:  # those that got one though they were to have less
+    while sum(whole) > partitions:  # those that got one though they were to have less
         whole[whole.index(max(whole))] -= 1
     return tuple(whole)
