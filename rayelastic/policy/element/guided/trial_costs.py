@@ -42,6 +42,8 @@ class TrialCosts:
     >>> costs.add(seen, Series([log(100.0)]))
     >>> round(costs.lost, 6), round(costs.share(seen), 6)
     (1.5, 0.000833)
+    >>> TrialCosts().share(Observation(time=0, period=0, throughput=0.0, thread_count=1))
+    0.0
     """
 
     thresholds: TrialCostThresholds = field(default_factory=TrialCostThresholds)
@@ -63,4 +65,4 @@ class TrialCosts:
         window = self.thresholds.window * max(self._longest, now.period)
         while self._trials and self._trials[0][0] <= now.time - window:
             self._trials.popleft()
-        return math.fsum(lost for _, lost in self._trials) / window
+        return math.fsum(lost for _, lost in self._trials) / window if window > 0 else 0.0
