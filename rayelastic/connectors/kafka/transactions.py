@@ -16,12 +16,12 @@ import json
 import threading
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from rayelastic.connectors.kafka.client import LOOK, MOVING, SHARED, Explained
+from rayelastic.connectors.kafka.client import AWAY, LOOK, SHARED, Explained
 from rayelastic.connectors.kafka.messages import send
 from rayelastic.errors import SinkError, SinkLostError
 
@@ -31,7 +31,10 @@ if TYPE_CHECKING:
 
 __all__ = ["MOST_RUNS", "FencedError", "Token", "Transactions", "raising"]
 
+T = TypeVar("T")
+
 TIMEOUT = 20.0  # seconds for each request of a transaction; librdkafka repeats it meanwhile
+STEP = 0.5  # seconds of one call of librdkafka: so long a call continues after `close`
 HEADER = "rayelastic"  # of the last message of an epoch
 MOST_RUNS = 50  # that a token remembers: the brokers limit its text to 4 KiB
 FENCED = frozenset({"_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH", "INVALID_PRODUCER_ID_MAPPING"})
@@ -101,7 +104,7 @@ class Transactions:
         self._last = made[1]
         return self._last
 
-    def token(self, timeout: float = TIMEOUT) -> Token | None:
+    def token(self) -> Token | None:
         """Return the token; None: there is none. It waits while a transaction is open.
 
         Raises:
@@ -109,16 +112,9 @@ class Transactions:
         """
         import confluent_kafka
 
-        until = time.monotonic() + timeout
+        at = [confluent_kafka.TopicPartition(self._topic, 0)]
         with raising(self._explained), self._reader() as reader:
-            while True:
-                try:
-                    found = reader.committed([confluent_kafka.TopicPartition(self._topic, 0)], timeout=timeout)[0]
-                    break
-                except confluent_kafka.KafkaException as problem:
-                    if problem.args[0].name() not in MOVING or time.monotonic() > until:
-                        raise
-                self._closed.wait(LOOK)
+            found = self._waited(lambda: reader.committed(at, timeout=STEP)[0])
             if found.error is not None:
                 raise self._explained.of(found.error.name(), found.error.str())
             return Token.of(found.offset, found.metadata) if found.offset >= 0 else None
@@ -138,14 +134,16 @@ class Transactions:
             raise FencedError("another process has written to the topic")
         try:
             with raising(self._explained), self._reader() as reader:
+                group = reader.consumer_group_metadata()
                 producer.begin_transaction()
                 filled = [batch for batch in batches if batch.num_rows]
                 for number, batch in enumerate(filled, 1):
                     is_last = number == len(filled)
                     send(producer, self._topic, batch, self._check_open, {HEADER: token.to_text()} if is_last else None)
+                self._flush(producer)  # before the offsets: librdkafka sends them for `socket.timeout.ms`, not for STEP
                 at = confluent_kafka.TopicPartition(self._topic, 0, token.epoch, metadata=token.to_text())
-                producer.send_offsets_to_transaction([at], reader.consumer_group_metadata(), TIMEOUT)
-                producer.commit_transaction(TIMEOUT)
+                self._waited(lambda: producer.send_offsets_to_transaction([at], group, STEP))
+                self._waited(lambda: producer.commit_transaction(STEP))
         finally:
             self._end(producer)
         self._last = token
@@ -162,10 +160,15 @@ class Transactions:
     def _take(self) -> tuple[confluent_kafka.Producer, Token | None]:
         """Return the producer of the next transaction, and the token that it read."""
         made, self._next = self._next, None
-        if made is not None:
-            with contextlib.suppress(SinkError, FencedError):  # it is made again
-                return made.result()
-        return self._made()
+        if made is None:
+            return self._made()
+        is_old = made.done()
+        try:
+            return made.result()
+        except (SinkError, FencedError):
+            if not is_old:
+                raise
+            return self._made()
 
     def _made(self) -> tuple[confluent_kafka.Producer, Token | None]:
         import confluent_kafka
@@ -174,8 +177,9 @@ class Transactions:
             producer = confluent_kafka.Producer({**self._settings, "transactional.id": self._name})
             try:
                 for _ in range(2):  # the first broker to answer, and one that it names
-                    producer.list_topics(self._topic, TIMEOUT)
-                producer.init_transactions(TIMEOUT)  # asks a broker at once if it is connected, otherwise after 0.5 s
+                    self._waited(lambda: producer.list_topics(self._topic, STEP))
+                # It asks a broker at once if it is connected, otherwise after 0.5 s.
+                self._waited(lambda: producer.init_transactions(STEP))
                 return producer, self.token()
             except BaseException:
                 self._end(producer)  # or it would go on by itself, and fence the next one
@@ -194,6 +198,30 @@ class Transactions:
         finally:
             reader.close()
 
+    def _waited(self, call: Callable[[], T]) -> T:
+        """Repeat a call that waits for STEP while no broker answers, for TIMEOUT."""
+        import confluent_kafka
+
+        until = time.monotonic() + TIMEOUT
+        while True:
+            self._check_open()
+            try:
+                return call()
+            except confluent_kafka.KafkaException as problem:
+                error: Any = problem.args[0]
+                if error.name() not in AWAY or error.txn_requires_abort() or time.monotonic() > until:
+                    raise
+                if error.name() != "_TIMED_OUT":
+                    self._closed.wait(LOOK)
+
+    def _flush(self, producer: confluent_kafka.Producer) -> None:
+        """Wait until the brokers have acknowledged or rejected all messages."""
+        until = time.monotonic() + TIMEOUT
+        while left := producer.flush(STEP):
+            self._check_open()
+            if time.monotonic() > until:
+                raise self._explained.of("_TIMED_OUT", f"{left:,} messages aren't acknowledged")
+
     def _check_open(self) -> None:
         if self._closed.is_set():
             raise SinkLostError("the sink has been closed")
@@ -205,10 +233,18 @@ class Transactions:
     @staticmethod
     def _end(producer: confluent_kafka.Producer) -> None:
         """End a producer; messages that it still holds are dropped."""
-        with contextlib.suppress(Exception), warnings.catch_warnings():  # it is of no use any more
-            warnings.simplefilter("ignore")
-            producer.purge()
-            producer.close()
+
+        def close() -> None:
+            warnings.filterwarnings("ignore", "Producer abort_transaction failed", RuntimeWarning)
+            with contextlib.suppress(Exception):  # it is of no use any more
+                producer.purge()
+                producer.close()
+
+        # It aborts an open transaction, and waits without end for a broker. If the next producer is made before, the
+        # brokers abort it, and reject this one.
+        closing = threading.Thread(target=close, name="kafka-close", daemon=True)
+        closing.start()
+        closing.join(2 * STEP)
 
 
 @contextlib.contextmanager

@@ -40,6 +40,7 @@ __all__ = ["SendingTopic", "TransactionalTopic", "kafka_sink"]
 
 LOCATION = "kafka:"  # the prefix of the identity in an output's location
 PATIENCE = 30_000  # ms for the brokers to acknowledge a message
+REQUEST = 10_000  # ms for a broker to answer a request, before librdkafka repeats it
 LOOK = 0.1  # seconds between two looks whether a sink has been closed
 MESSAGE_BYTES = 1_000_000  # librdkafka's default of message.max.bytes
 OVERHEAD = 128  # bytes of a message and its batch besides key and value, at most
@@ -73,7 +74,7 @@ def kafka_sink(new: NewSink, body: KafkaSink) -> SinkOperator:
         writer,
         new.before,
         writer.abandon,
-        stops=writer.prepare,
+        stops=writer.save,
         begin=writer.begin,
         problem=problem,
         left_out=writer.left_out,
@@ -101,6 +102,7 @@ class Topic:
             "partitioner": "murmur2_random",  # as the clients in Java
             "linger.ms": "5",
             "message.timeout.ms": f"{PATIENCE}",
+            "socket.timeout.ms": f"{REQUEST}",
             **read_all(SinkError, dict(body.settings)),
             "enable.idempotence": "true",
         }
@@ -356,7 +358,11 @@ class TransactionalTopic:
         """
         if self._problem is not None:
             with self._showing:
-                self._show()
+                self._show()  # or checkpoints would store more and more messages
+        return self.save(epoch, store)
+
+    def save(self, epoch: int, store: BlobStore) -> Output:
+        """Store them in a savepoint of a job that stops, whether a broker answers or not."""
         with self._lock:
             if self._current:
                 self._pending.append(Epoch(epoch, self._run, tuple(self._current)))
@@ -389,7 +395,11 @@ class TransactionalTopic:
         self._remove_files(epoch)
 
     def close(self) -> str:
-        """Write the rest; return the topic's name."""
+        """Write the rest; return the topic's name.
+
+        Raises:
+            SinkLostError: No broker answers. The last checkpoint or the savepoint has the rest.
+        """
         with self._showing:
             with self._lock:
                 if self._closed:
@@ -398,7 +408,14 @@ class TransactionalTopic:
                     self._pending.append(Epoch(self._epoch + 1, self._run, tuple(self._current)))
                     self._current = []
                 self._complete = max([self._complete, *(waiting.number for waiting in self._pending)])
-            self._show()
+            try:
+                self._show()
+            except SinkLostError as error:
+                left = sum(waiting.rows for waiting in self._pending)
+                raise SinkLostError(
+                    f"{error.problem}. {left:,} messages aren't in topic {self._body.topic!r}, but in the savepoint",
+                    hint="Restore it when a broker answers",
+                ) from error
         self.abandon()
         return self._body.topic
 

@@ -31,6 +31,7 @@ from tests.component.connectors.test_sinks_checked import OfWriter
 from tests.kafka import Topics, kafka_broker, needs_kafka, topics
 from tests.kafka_proxy import PATIENCE, Fate, Proxy
 from tests.raising import raises
+from tests.waiting import wait_until, wait_until_received
 
 __all__ = ["kafka_broker", "topics"]
 
@@ -175,7 +176,6 @@ class Committed(Trial):
     topics: ClassVar[Topics]
     settings: ClassVar[tuple[tuple[str, str], ...]] = ()
     address: ClassVar[str] = ""
-    waits: ClassVar[bool] = True  # for the end of each transaction
 
     def body(self) -> KafkaSink:
         address = self.address or self.topics.address
@@ -184,7 +184,7 @@ class Committed(Trial):
 
     def made(self, before: Output | None, run: str = "run") -> TransactionalTopic:
         context = self.context(before, run)  # ids of transactions are made of runs: another one for each test
-        kind = Ending if self.waits and not self.address else TransactionalTopic  # a proxy holds what it waits for
+        kind = Ending if not self.address else TransactionalTopic  # a proxy holds what it waits for
         return kind(self.body(), SCHEMA, replace(context, run=f"{self.body().topic}-{run}"))
 
     def abandon(self, writer: TransactionalTopic) -> None:
@@ -353,7 +353,6 @@ def test_a_broker_that_is_away_makes_the_next_checkpoint_wait(
     trial: Committed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(transactions, "TIMEOUT", 2.0)
-    monkeypatch.setattr(Committed, "waits", False)
     writer = trial.begun(None)
     writer.write(batch(0, 10))
     trial.prepare(writer, 1)
@@ -371,3 +370,60 @@ def test_a_broker_that_is_away_makes_the_next_checkpoint_wait(
     writer.commit(3)
     assert trial.seen() == [row(n) for n in range(20)]
     trial.abandon(writer)
+
+
+def counted(topics: Topics, topic: str, rows: int) -> tuple[rel.Topology, rel.JobConfig]:
+    topology = rel.Topology("away")
+    into = rel.to_kafka(topics.address, topic, delivery="exactly-once")
+    topology.source(rel.sequence(rows), name="rows").throttle(2000, name="paced").map(
+        lambda t: {"n": t.value}, name="shown", schema={"n": int}
+    ).sink(into, name="out")
+    return topology, rel.JobConfig(checkpoint=rel.Checkpoint(every=0.2))
+
+
+def test_a_job_is_stopped_while_its_broker_is_away(
+    topics: Topics, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its savepoint has what the topic lacks; a producer with an open transaction doesn't wait for the broker."""
+    monkeypatch.setattr(transactions, "TIMEOUT", 2.0)
+    topic, rows = topics.make(), 6000
+    topology, config = counted(topics, topic, rows)
+    with closing(rel.start(topology, config)) as job:
+        wait_until(job, lambda: topics.read(topic), look=0.1)
+        topics.broker.pause()
+        try:
+            wait_until_received(job, "out", job.metrics().operator("out").tuples_in + 500)
+            with raises(JobFailedError, "sink-unreachable", "'out'", topics.address, "in the savepoint"):
+                job.stop(tmp_path / "saved")
+        finally:
+            topics.broker.resume()
+    assert len(numbers(topics, topic)) < rows
+    rel.run(topology, config, restore=tmp_path / "saved")
+    assert numbers(topics, topic) == list(range(rows))
+
+
+@pytest.mark.guarantee(
+    source="`rel.sequence`",
+    sink="a topic of Kafka, `delivery='exactly-once'`",
+    lost="the broker, for a while",
+    rows="each once",
+)
+def test_a_broker_that_is_away_for_longer_costs_and_doubles_no_row(
+    topics: Topics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transactions, "TIMEOUT", 1.0)
+    topic, rows = topics.make(), 6000
+    topology, config = counted(topics, topic, rows)
+    with closing(rel.start(topology, config)) as job:
+        wait_until(job, lambda: topics.read(topic), look=0.1)
+        topics.broker.pause()
+        try:
+            wait_until(job, lambda: job.status.outage)  # it waits for the end of it, up to `outage_timeout`
+            outage = f"{job.status.outage}"
+            assert "'out'" in outage, outage
+            assert topics.address in outage, outage
+        finally:
+            topics.broker.resume()
+        monkeypatch.undo()
+        job.wait(PATIENCE)
+    assert numbers(topics, topic) == list(range(rows))
