@@ -30,8 +30,8 @@ from rayelastic.connectors.generate.reader import callable_source, generate_sour
 from rayelastic.connectors.json.declaration import JsonSink, json, read_json
 from rayelastic.connectors.json.inference import JsonSource
 from rayelastic.connectors.json.writer import JsonFormat, TextFormat
-from rayelastic.connectors.kafka.declaration import KafkaSink, KafkaSource, kafka, to_kafka
-from rayelastic.connectors.kafka.reader import kafka_source
+from rayelastic.connectors.kafka.declaration import BadMessages, KafkaSink, KafkaSource, kafka, to_kafka
+from rayelastic.connectors.kafka.reader import bad_messages, kafka_source
 from rayelastic.connectors.kafka.writer import kafka_sink
 from rayelastic.connectors.memory.declaration import CountSink, ListSink, RowsSource, list, rows
 from rayelastic.connectors.memory.reader import rows_source
@@ -107,6 +107,7 @@ SOURCES: dict[type, Callable[[OperatorSpec, _native.Schema, Any], SourceOperator
     CallableSource: callable_source,
     GenerateSource: generate_source,
     IngestSource: pushed_source,
+    BadMessages: bad_messages,
     KafkaSource: kafka_source,
     PolledSource: polled_source,
     RowsSource: rows_source,

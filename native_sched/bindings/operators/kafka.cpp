@@ -37,14 +37,17 @@ KafkaFormat format_of(const std::string& format) {
 }
 
 void make(KafkaObject* self, std::string library, std::vector<std::pair<std::string, std::string>> settings, std::string topic,
-          const std::string& format, const std::tuple<std::int32_t, std::int32_t, std::int32_t, std::int32_t>& fields, bool skips) {
+          const std::string& format, const std::tuple<std::int32_t, std::int32_t, std::int32_t, std::int32_t>& fields, bool skips,
+          const SchemaObject* expected, std::string reader) {
   const auto [key, timestamp, partition, offset] = fields;
   KafkaTopic described{.library = std::move(library),
                        .settings = std::move(settings),
                        .topic = std::move(topic),
                        .format = format_of(format),
                        .fields = {.key = key, .timestamp = timestamp, .partition = partition, .offset = offset},
-                       .skips = skips};
+                       .skips = skips,
+                       .expected = expected != nullptr ? expected->schema : nullptr,
+                       .reader = std::move(reader)};
   const nb::gil_scoped_release released;
   new (self) KafkaObject{std::make_shared<KafkaConsumer>(std::move(described))};
 }
@@ -62,8 +65,10 @@ void bind_kafka(nb::module_& module) {
                           "A consumer of a Kafka topic, read by Operator.kafka_source. RuntimeError: the library can't be loaded, or a "
                           "setting is invalid.")
       .def("__init__", make, nb::arg("library"), nb::arg("settings"), nb::arg("topic"), nb::arg("format"), nb::arg("fields"),
-           nb::arg("skips"),
-           "library: the file of librdkafka. fields: the numbers of the fields of key, timestamp, partition and offset, or -1.")
+           nb::arg("skips"), nb::arg("expected") = nb::none(), nb::arg("reader") = "",
+           "library: the file of librdkafka. fields: the numbers of the fields of key, timestamp, partition and offset, or -1. expected: "
+           "the "
+           "source emits dead letters of the messages that aren't of this schema, and of the source with the name `reader`.")
       .def("assign", assign, nb::arg("ranges"), nb::call_guard<nb::gil_scoped_release>(),
            "Reads these partitions, too: (partition, first offset, offset after the last one, or -1).")
       .def(

@@ -16,7 +16,7 @@ from rayelastic.errors import DeclarationError, ErrorCode, SourceError, SourceLo
 if TYPE_CHECKING:
     import confluent_kafka
 
-__all__ = ["AWAY", "CREDENTIALS", "TIMEOUT", "TOPICS", "Client", "Explained", "library_file"]
+__all__ = ["AWAY", "CREDENTIALS", "REJECTED", "TIMEOUT", "TOPICS", "Client", "Explained", "library_file"]
 
 T = TypeVar("T")
 
@@ -34,6 +34,10 @@ AWAY = frozenset({
 CREDENTIALS = frozenset({
     "_AUTHENTICATION", "_SSL", "SASL_AUTHENTICATION_FAILED", "TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED",
     "CLUSTER_AUTHORIZATION_FAILED", "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
+})  # fmt: skip
+REJECTED = frozenset({
+    "INVALID_MSG", "INVALID_MSG_SIZE", "INVALID_RECORD", "INVALID_TIMESTAMP", "MSG_SIZE_TOO_LARGE",
+    "RECORD_LIST_TOO_LARGE",
 })  # fmt: skip
 TOPICS = frozenset({"UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION", "UNKNOWN_TOPIC_ID"})
 
@@ -76,6 +80,12 @@ class Explained:
         if name in AWAY:
             return self._lost(
                 f"no broker at {self._brokers!r} answers: {text}", hint="Check the addresses, and that a broker runs"
+            )
+        if name in REJECTED:
+            return self._error(
+                f"the brokers reject a message to topic {self._topic!r}: {text}",
+                hint="Check the topic's settings, such as its limits, or drop such tuples before the sink",
+                code=ErrorCode.UNWRITABLE_VALUE,
             )
         if name == "_INVALID_ARG":
             return self._error(

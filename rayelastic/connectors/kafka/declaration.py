@@ -16,10 +16,10 @@ from rayelastic.errors import DeclarationError, ErrorCode, GraphError, SchemaErr
 from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.schema import Field, Schema, laid_out
 from rayelastic.graph.records.shown import invalid, shown
-from rayelastic.graph.spec.dead_letters import OnError, on_error_of
+from rayelastic.graph.spec.dead_letters import ERRORS, OnError, on_error_of
 from rayelastic.graph.spec.operator_spec import Lane, SinkDescription, SourceDescription
 
-__all__ = ["Delivery", "KafkaSink", "KafkaSource", "KafkaTarget", "KafkaTopic", "kafka", "to_kafka"]
+__all__ = ["BadMessages", "Delivery", "KafkaSink", "KafkaSource", "KafkaTarget", "KafkaTopic", "kafka", "to_kafka"]
 
 T = TypeVar("T")
 
@@ -55,6 +55,7 @@ class KafkaSource(Source[Any]):
         is_bounded: Whether it ends at the end that the topic has at the start.
         on_bad_row: What happens to a message that isn't of the schema.
         settings: Settings of librdkafka. They may contain a password, or name a secret.
+        name: The operator's name.
     """
 
     kind: ClassVar[str] = "a topic of Kafka"
@@ -69,12 +70,18 @@ class KafkaSource(Source[Any]):
     is_bounded: bool
     on_bad_row: OnError
     settings: tuple[tuple[str, str | Secret], ...] = field(repr=False)
+    name: str = ""
     lane: Lane = Lane.BUILT_IN
 
     @property
     def reason(self) -> str:
         """Describe the operator for `explain()`."""
         return f"librdkafka and native decoder of {self.form}"
+
+    @property
+    def side_sources(self) -> dict[str, BadMessages]:
+        """Return the side sources that read the same topic, by port."""
+        return {ERRORS: BadMessages(self, self.name)} if self.on_bad_row is OnError.DIVERT else {}
 
     @property
     def has_splits(self) -> bool:
@@ -89,6 +96,40 @@ class KafkaSource(Source[Any]):
     def check(self, operator: str) -> None:
         """Raise SourceError if confluent-kafka isn't installed."""
         _check_installed(operator, SourceError)
+
+
+@dataclass(frozen=True, slots=True)
+class BadMessages(Source[Any]):
+    """The messages of a topic that a source drops because they aren't of its schema; reads the topic again."""
+
+    kind: ClassVar[str] = "bad messages of a topic of Kafka"
+    seeks: ClassVar[bool] = True
+
+    of: KafkaSource
+    name: str  # of that source
+    schema: Schema = Schema.of(  # noqa: RUF009
+        {
+            "topic": str, "partition": int, "offset": int, "key": bytes | None, "value": bytes | None, "error": str,
+            "operator": str,
+        },
+        name="BadMessage",
+    )  # fmt: skip
+    lane: Lane = Lane.BUILT_IN
+    reason: str = "messages that don't fit the schema"
+
+    @property
+    def has_splits(self) -> bool:
+        """Whether each partition has a watermark of its own."""
+        return True
+
+    @property
+    def is_endless(self) -> bool:
+        """Whether it never ends by itself."""
+        return self.of.is_endless
+
+    def check(self, operator: str) -> None:
+        """Raise SourceError if confluent-kafka isn't installed."""
+        self.of.check(operator)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,16 +158,15 @@ class KafkaTopic(SourceOf[T]):
         schema = _with_fields(Schema.of(declared), form, fields)
         if self.stop not in (None, "end"):
             raise invalid("stop", self.stop, "Pass 'end', or nothing for an endless stream", ErrorCode.UNKNOWN_CHOICE)
-        if (policy := on_error_of(self.on_bad_row, "on_bad_row")) is OnError.DIVERT:
+        start, policy = _start(self.start), on_error_of(self.on_bad_row, "on_bad_row")
+        if policy is OnError.DIVERT and start == "latest":
             raise GraphError(
-                "rel.kafka can't divert messages that aren't of the schema",
-                hint="Pass on_bad_row='skip', or read bytes and decode them in a function with on_error='divert'",
-                code=ErrorCode.UNKNOWN_CHOICE,
+                "start='latest' can't be combined with on_bad_row='divert': the dead letters would begin later",
+                hint="Pass start=datetime.datetime.now(datetime.UTC)",
+                code=ErrorCode.CONFLICTING_ARGUMENTS,
             )
-        start = _start(self.start)
-        return KafkaSource(
-            f"{self.brokers}", f"{self.topic}", schema, form, fields, start, self.stop == "end", policy, settings
-        )
+        brokers, topic, is_bounded = f"{self.brokers}", f"{self.topic}", self.stop == "end"
+        return KafkaSource(brokers, topic, schema, form, fields, start, is_bounded, policy, settings, operator)
 
 
 class Delivery(Enum):
@@ -269,7 +309,7 @@ def kafka(
     fields: Mapping[str, str] = ...,
     start: Start = ...,
     stop: Literal["end"] | None = ...,
-    on_bad_row: OnError | Literal["fail", "skip"] = ...,
+    on_bad_row: OnError | Literal["fail", "skip", "divert"] = ...,
     settings: Mapping[str, object] = ...,
 ) -> KafkaTopic[T]: ...
 
@@ -283,7 +323,7 @@ def kafka(
     fields: Mapping[str, str] = ...,
     start: Start = ...,
     stop: Literal["end"] | None = ...,
-    on_bad_row: OnError | Literal["fail", "skip"] = ...,
+    on_bad_row: OnError | Literal["fail", "skip", "divert"] = ...,
     settings: Mapping[str, object] = ...,
 ) -> KafkaTopic[Any]: ...
 
@@ -296,7 +336,7 @@ def kafka(
     fields: Mapping[str, str] = {},
     start: Start = "earliest",
     stop: Literal["end"] | None = None,
-    on_bad_row: OnError | Literal["fail", "skip"] = "fail",
+    on_bad_row: OnError | Literal["fail", "skip", "divert"] = "fail",
     settings: Mapping[str, object] = {},
 ) -> KafkaTopic[Any]:
     """Read the messages of a Kafka topic.
@@ -316,7 +356,9 @@ def kafka(
             `bytes | None` or, of texts and JSON, `str | None`.
         start: 'earliest', 'latest', a datetime (UTC if it has no zone), or {partition: offset}.
         stop: 'end' to read what the topic has at the start, and to end.
-        on_bad_row: What happens to a message that isn't of the schema. 'fail' or 'skip', which counts it.
+        on_bad_row: What happens to a message that isn't of the schema: 'fail', 'skip', which counts it, or 'divert'.
+            Diverted messages are counted and emitted in the stream `.errors`, which reads the topic a second time. It
+            has `topic`, `partition`, `offset`, `key`, `value`, `error` and `operator`.
         settings: Settings of librdkafka, such as {'security.protocol': 'SASL_SSL', ...}. A value may be a `rel.secret`.
 
     Raises:

@@ -24,10 +24,10 @@ from rayelastic.graph.spec.dead_letters import OnError
 
 if TYPE_CHECKING:
     from rayelastic.connectors.inputs import Input
-    from rayelastic.connectors.kafka.declaration import KafkaSource
+    from rayelastic.connectors.kafka.declaration import BadMessages, KafkaSource
     from rayelastic.graph.spec.operator_spec import OperatorSpec
 
-__all__ = ["TopicReader", "kafka_source"]
+__all__ = ["TopicReader", "bad_messages", "kafka_source"]
 
 LOOK = 1.0  # seconds between looks at the broker while it is away, at the ends, and between two clearings of positions
 DISCOVERY = 30.0  # seconds between looks for new partitions
@@ -44,8 +44,19 @@ def kafka_source(spec: OperatorSpec, schema: _native.Schema, body: KafkaSource) 
         SourceError: The topic can't be read.
         SourceLostError: No broker answers.
     """
+    return _source(spec, schema, body)
+
+
+def bad_messages(spec: OperatorSpec, schema: _native.Schema, body: BadMessages) -> SourceOperator:
+    """Make a source of the messages that another source drops; arguments and errors as for `kafka_source`."""
+    return _source(spec, schema, body.of, body.name)
+
+
+def _source(
+    spec: OperatorSpec, schema: _native.Schema, body: KafkaSource, diverts_from: str | None = None
+) -> SourceOperator:
     problem = Problem()
-    reader = TopicReader(body, problem.coded)
+    reader = TopicReader(body, problem.coded, diverts_from)
     native = _native.Operator.kafka_source(spec.name, schema, reader.consumer)
     return SourceOperator(
         native,
@@ -90,13 +101,16 @@ class TopicReader:
     Args:
         body: The description of the source.
         text_of: Returns the text of an error with which the source fails.
+        diverts_from: The source whose bad messages it emits; None: it emits the messages.
 
     Raises:
         SourceError: The topic can't be read.
         SourceLostError: No broker answers.
     """
 
-    def __init__(self, body: KafkaSource, text_of: Callable[[Exception], str] = str) -> None:
+    def __init__(
+        self, body: KafkaSource, text_of: Callable[[Exception], str] = str, diverts_from: str | None = None
+    ) -> None:
         self._body = body
         self._text_of = text_of
         self._explained = Explained(body.brokers, body.topic)
@@ -125,12 +139,15 @@ class TopicReader:
             body.topic,
             body.form,
             (key, timestamp, partition, offset),
-            body.on_bad_row is OnError.SKIP,
+            body.on_bad_row is not OnError.FAIL,
+            _schema_of(body) if diverts_from is not None else None,
+            diverts_from or "",
         )
         self.left_out = DroppedMessages(body.topic, self.consumer)
         self._saved: dict[str, Any] | None = None
         self._emitted: Callable[[], int] = lambda: 0
-        self._group = settings["group.id"] if "group.id" in dict(body.settings) else ""
+        has_group = diverts_from is None and "group.id" in dict(body.settings)
+        self._group = settings["group.id"] if has_group else ""
         self._lock = threading.Lock()  # guards the fields below
         self._topic_id = ""
         self._ends: dict[int, int] = {}
@@ -300,6 +317,11 @@ class TopicReader:
             return
         self._partitions += fresh
         self.consumer.assign([(number, 0, -1) for number in fresh])
+
+
+def _schema_of(body: KafkaSource) -> _native.Schema:
+    fields = [(column.name, column.type.native, column.nullable, str(column.format)) for column in body.schema.fields]
+    return _native.Schema(fields)
 
 
 def _numbers(saved: Mapping[str, int]) -> dict[int, int]:

@@ -21,9 +21,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from rayelastic.connectors.kafka.client import AWAY, LOOK, SHARED, Explained
+from rayelastic.connectors.kafka.client import AWAY, LOOK, REJECTED, SHARED, Explained
 from rayelastic.connectors.kafka.messages import send
-from rayelastic.errors import SinkError, SinkLostError
+from rayelastic.errors import DeclarationError, SinkError, SinkLostError
 
 if TYPE_CHECKING:
     import confluent_kafka
@@ -88,6 +88,7 @@ class Transactions:
         self._explained = explained
         self._next: Future[tuple[confluent_kafka.Producer, Token | None]] | None = None
         self._last: Token | None = None  # that this process has read or written
+        self._rejected: list[DeclarationError] = []  # of messages of this process's transactions
         self._beside = ThreadPoolExecutor(1, f"kafka-{name}")
         self._closed = threading.Event()
 
@@ -132,6 +133,7 @@ class Transactions:
         if found != self._last:
             self._end(producer)
             raise FencedError("another process has written to the topic")
+        self._rejected.clear()
         try:
             with raising(self._explained), self._reader() as reader:
                 group = reader.consumer_group_metadata()
@@ -174,7 +176,8 @@ class Transactions:
         import confluent_kafka
 
         with raising(self._explained):
-            producer = confluent_kafka.Producer({**self._settings, "transactional.id": self._name})
+            own: dict[str, Any] = {"transactional.id": self._name, "on_delivery": self._report}
+            producer = confluent_kafka.Producer({**self._settings, **own, "delivery.report.only.error": True})
             try:
                 for _ in range(2):  # the first broker to answer, and one that it names
                     self._waited(lambda: producer.list_topics(self._topic, STEP))
@@ -215,12 +218,23 @@ class Transactions:
                     self._closed.wait(LOOK)
 
     def _flush(self, producer: confluent_kafka.Producer) -> None:
-        """Wait until the brokers have acknowledged or rejected all messages."""
+        """Wait until the brokers have acknowledged all messages.
+
+        Raises:
+            SinkError: They reject one.
+            SinkLostError: No broker answers.
+        """
         until = time.monotonic() + TIMEOUT
-        while left := producer.flush(STEP):
+        while (left := producer.flush(STEP)) and not self._rejected:
             self._check_open()
             if time.monotonic() > until:
                 raise self._explained.of("_TIMED_OUT", f"{left:,} messages aren't acknowledged")
+        if self._rejected:
+            raise self._rejected[0]
+
+    def _report(self, error: confluent_kafka.KafkaError | None, _: object) -> None:
+        if error is not None and error.name() in REJECTED:
+            self._rejected.append(self._explained.of(error.name(), error.str()))
 
     def _check_open(self) -> None:
         if self._closed.is_set():
@@ -259,8 +273,13 @@ def raising(explained: Explained) -> Iterator[None]:
 
     try:
         yield
-    except confluent_kafka.KafkaException as problem:
-        error: Any = problem.args[0]
+    except (confluent_kafka.KafkaException, SystemError) as problem:
+        cause: BaseException | None = problem
+        while isinstance(cause, SystemError):  # a delivery report after a fatal error can't be called: it is the cause
+            cause = cause.__cause__
+        if not isinstance(cause, confluent_kafka.KafkaException):
+            raise
+        error: Any = cause.args[0]
         if error.name() in FENCED:
             raise FencedError(error.str()) from None
         raise explained.of(error.name(), error.str()) from None

@@ -25,6 +25,7 @@ from rayelastic.errors import GraphError, JobFailedError, SchemaError, SourceErr
 from tests.component.checkpoint.test_checkpoints import Losing
 from tests.kafka import Topics, kafka_broker, needs_kafka, part_files, topics
 from tests.raising import raises
+from tests.waiting import wait_until
 
 __all__ = ["kafka_broker", "topics"]
 
@@ -166,6 +167,59 @@ def test_a_message_that_is_not_of_the_schema_fails_the_job_or_is_counted(topics:
     assert rows(topics, topic, str | None)[-1] == (None,)
     with raises(JobFailedError, "malformed-record", "offset 4"):
         rows(topics, topic, str)
+
+
+Letter = tuple[str, int, int, bytes | None, bytes | None, str]
+
+
+def diverting(topics: Topics, topic: str, **options: Any) -> rel.Topology:
+    topology = rel.Topology("diverts")
+    source = rel.kafka(topics.address, topic, {"n": int}, on_bad_row="divert", **options)
+    read = topology.source(source, name="messages")
+    read.sink(rel.list(), name="out")
+    read.errors.sink(rel.list(), name="bad")
+    return topology
+
+
+def letters(result: Any) -> list[Letter]:
+    assert {t.operator for t in result} <= {"messages"}
+    return sorted((t.topic, t.partition, t.offset, t.key, t.value, t.error) for t in result)
+
+
+def test_messages_that_are_not_of_the_schema_are_diverted_with_their_place(topics: Topics) -> None:
+    topic = topics.make(2)
+    wrong = [b'{"n": "a text longer than twelve bytes"}', b"\xff", None]
+    topics.write(topic, [b'{"n": 1}', wrong[0], b'{"n": 2}'])
+    topics.write(topic, [*wrong[1:], b'{"n": 3}'], partition=1, key=b"a key longer than twelve bytes")
+    with closing(rel.start(diverting(topics, topic, stop="end"))) as job:
+        result = job.wait(PATIENCE)
+        assert job.metrics().operator("messages").dropped == {"bad_row": 3}
+    assert sorted(t.n for t in result["out"]) == [1, 2, 3]
+    key = b"a key longer than twelve bytes"
+    assert letters(result["bad"]) == [
+        (topic, 0, 1, None, wrong[0], "\"a text longer than twelve bytes\" of field 'n' doesn't fit the int"),
+        (topic, 1, 0, key, b"\xff", "it isn't UTF-8"),
+        (topic, 1, 1, key, None, "it has no value"),
+    ]
+    assert rel.run(diverting(topics, topic, stop="end", start={0: 2, 1: 2}))["bad"] == []
+
+
+def test_dead_letters_continue_where_a_job_was_stopped(topics: Topics, tmp_path: Path) -> None:
+    topic = topics.make(2)
+    topics.write(topic, [b'{"n": 0}'] * 3)
+    topics.write(topic, [b"bad", b'{"n": 1}', b"bad", b'{"n": 2}'], partition=1)
+    job = rel.start(diverting(topics, topic))
+    wait_for(job, "bad", 2)
+    wait_for(job, "out", 5)
+    wait_until(job, lambda: job.metrics().operator("messages_errors").lag == 0)
+    assert [t.offset for t in job.stop(tmp_path / "saved")["bad"]] == [0, 2]
+    topics.delete_before(topic, 3)  # what was read needn't be there any more, good or bad
+    topics.write(topic, [b"bad", b'{"n": 3}'], partition=1)
+    job = rel.start(diverting(topics, topic), restore=tmp_path / "saved")
+    wait_for(job, "bad", 1)
+    wait_for(job, "out", 1)
+    result = job.stop(tmp_path / "again")
+    assert ([t.n for t in result["out"]], [t.offset for t in result["bad"]]) == ([3], [4])
 
 
 def test_it_begins_where_it_is_told(topics: Topics) -> None:
@@ -333,8 +387,8 @@ def test_wrong_arguments_are_errors_at_the_declaration() -> None:
         declared("localhost:9092", "t", start="now")
     with raises(GraphError, "unknown-choice", "stop"):
         declared("localhost:9092", "t", stop=5)
-    with raises(GraphError, "unknown-choice", "on_bad_row"):
-        declared("localhost:9092", "t", on_bad_row="divert")
+    with raises(GraphError, "conflicting-arguments", "'latest'"):
+        declared("localhost:9092", "t", start="latest", on_bad_row="divert")
     with raises(SchemaError, "unsupported-type", "tags"):
         declared("localhost:9092", "t", {"tags": list[str]})
     with raises(SchemaError, "wrong-field-type", "at"):

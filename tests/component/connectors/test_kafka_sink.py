@@ -16,6 +16,7 @@ import pyarrow as pa
 import pytest
 
 import rayelastic as rel
+from rayelastic import testing
 from rayelastic.connectors.kafka import messages, transactions
 from rayelastic.connectors.kafka.declaration import Delivery, KafkaSink
 from rayelastic.connectors.kafka.messages import Encoder
@@ -108,6 +109,18 @@ def test_rows_that_can_not_be_written_fail_the_job_or_are_counted(topics: Topics
         job.wait(PATIENCE)
         assert job.metrics().operator("out").dropped == {"bad_row": 2}
     assert [one.value() for one in topics.read(topic)] == [b"a", b"d"]
+
+
+@pytest.mark.parametrize("delivery", ["at-least-once", "exactly-once"])
+def test_a_message_that_the_brokers_reject_fails_the_job_and_names_the_topic(topics: Topics, delivery: str) -> None:
+    topic = topics.make(1, "", **{"cleanup.policy": "compact"})  # a message without a key has no place there
+    topology = rel.Topology("rejected")
+    into = rel.to_kafka(topics.address, topic, delivery=delivery)  # type: ignore[arg-type]
+    topology.source(rel.rows([(1,)], {"n": int}), name="rows").sink(into, name="out")
+    config = rel.JobConfig(checkpoint=rel.Checkpoint(every=0.2, restarts=0))
+    with raises(JobFailedError, "unwritable-value", "'out'", topic, operator="out"):
+        rel.run(topology, config)
+    assert topics.read(topic) == []
 
 
 def test_a_text_that_is_no_json_is_found_in_its_batch() -> None:
@@ -372,13 +385,29 @@ def test_a_broker_that_is_away_makes_the_next_checkpoint_wait(
     trial.abandon(writer)
 
 
-def counted(topics: Topics, topic: str, rows: int) -> tuple[rel.Topology, rel.JobConfig]:
-    topology = rel.Topology("away")
-    into = rel.to_kafka(topics.address, topic, delivery="exactly-once")
-    topology.source(rel.sequence(rows), name="rows").throttle(2000, name="paced").map(
-        lambda t: {"n": t.value}, name="shown", schema={"n": int}
-    ).sink(into, name="out")
-    return topology, rel.JobConfig(checkpoint=rel.Checkpoint(every=0.2))
+class Away:
+    """A job that writes 100 rows for each gate that is open, and 100 before."""
+
+    ROWS = 300
+
+    def __init__(self, topics: Topics) -> None:
+        self.topics, self.topic = topics, topics.make()
+        self.gates = [testing.Gate(), testing.Gate()]
+        events: list[Any] = [(n,) for n in range(self.ROWS)]
+        events[200:200], events[100:100] = [self.gates[1]], [self.gates[0]]
+        self.topology = rel.Topology("away")
+        into = rel.to_kafka(topics.address, self.topic, delivery="exactly-once")
+        self.topology.source(testing.script(events, {"n": int}), name="rows").sink(into, name="out")
+        self.config = rel.JobConfig(checkpoint=rel.Checkpoint(every=0.2))
+
+    def pause(self, job: rel.Job) -> None:
+        """Have the broker stand still when it has 100 rows, and have the job receive more."""
+        wait_until(job, lambda: len(self.topics.read(self.topic)) == 100, look=0.1)
+        self.topics.broker.pause()
+        self.gates[0].open()
+
+    def check(self) -> None:
+        assert numbers(self.topics, self.topic) == list(range(self.ROWS))
 
 
 def test_a_job_is_stopped_while_its_broker_is_away(
@@ -386,24 +415,25 @@ def test_a_job_is_stopped_while_its_broker_is_away(
 ) -> None:
     """Its savepoint has what the topic lacks; a producer with an open transaction doesn't wait for the broker."""
     monkeypatch.setattr(transactions, "TIMEOUT", 2.0)
-    topic, rows = topics.make(), 6000
-    topology, config = counted(topics, topic, rows)
-    with closing(rel.start(topology, config)) as job:
-        wait_until(job, lambda: topics.read(topic), look=0.1)
-        topics.broker.pause()
+    away = Away(topics)
+    with closing(rel.start(away.topology, away.config)) as job:
         try:
-            wait_until_received(job, "out", job.metrics().operator("out").tuples_in + 500)
-            with raises(JobFailedError, "sink-unreachable", "'out'", topics.address, "in the savepoint"):
+            away.pause(job)
+            wait_until_received(job, "out", 200)
+            with raises(
+                JobFailedError, "sink-unreachable", "'out'", topics.address, "100 messages", "in the savepoint"
+            ):
                 job.stop(tmp_path / "saved")
         finally:
             topics.broker.resume()
-    assert len(numbers(topics, topic)) < rows
-    rel.run(topology, config, restore=tmp_path / "saved")
-    assert numbers(topics, topic) == list(range(rows))
+    assert numbers(topics, away.topic) == list(range(100))
+    away.gates[1].open()
+    rel.run(away.topology, away.config, restore=tmp_path / "saved")
+    away.check()
 
 
 @pytest.mark.guarantee(
-    source="`rel.sequence`",
+    source="rows",
     sink="a topic of Kafka, `delivery='exactly-once'`",
     lost="the broker, for a while",
     rows="each once",
@@ -412,12 +442,10 @@ def test_a_broker_that_is_away_for_longer_costs_and_doubles_no_row(
     topics: Topics, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(transactions, "TIMEOUT", 1.0)
-    topic, rows = topics.make(), 6000
-    topology, config = counted(topics, topic, rows)
-    with closing(rel.start(topology, config)) as job:
-        wait_until(job, lambda: topics.read(topic), look=0.1)
-        topics.broker.pause()
+    away = Away(topics)
+    with closing(rel.start(away.topology, away.config)) as job:
         try:
+            away.pause(job)
             wait_until(job, lambda: job.status.outage)  # it waits for the end of it, up to `outage_timeout`
             outage = f"{job.status.outage}"
             assert "'out'" in outage, outage
@@ -425,5 +453,6 @@ def test_a_broker_that_is_away_for_longer_costs_and_doubles_no_row(
         finally:
             topics.broker.resume()
         monkeypatch.undo()
+        away.gates[1].open()
         job.wait(PATIENCE)
-    assert numbers(topics, topic) == list(range(rows))
+    away.check()

@@ -206,8 +206,10 @@ bool KafkaConsumer::read(std::int32_t number, std::int64_t first, std::int64_t r
     last->next = next;
   } else if (records > 0) {
     segments_.push_back({.partition = number, .first = first, .records = records, .next = next});
-  } else if (last != nullptr && last->partition == number) {
-    last->next = next;  // what was dropped goes with the records before it
+  } else {  // what was dropped goes with the records of the partition before it
+    const auto before =
+        std::find_if(segments_.rbegin(), segments_.rend(), [number](const Segment& one) { return one.partition == number; });
+    (before != segments_.rend() ? before->next : partition.held) = next;
   }
   return partition.end >= 0 && next >= partition.end && finish_partition(number);
 }

@@ -92,7 +92,25 @@ bool put_float(std::string_view literal, std::byte* to) {
   return true;
 }
 
+void set_valid(const Schema& schema, const Field& field, std::byte* record) {
+  if (field.validity < 0) return;
+  const auto bit = static_cast<std::size_t>(field.validity);
+  record[schema.validity_offset() + bit / 8] |= static_cast<std::byte>(1U << (bit % 8));
+}
+
 }  // namespace
+
+void put_text(const Schema& schema, const Field& field, std::string_view text, std::byte* record, char*& texts) {
+  const char* data = text.data();
+  if (text.size() > StringView::kInlineBytes) {
+    std::memcpy(texts, text.data(), text.size());
+    data = texts;
+    texts += text.size();
+  }
+  const StringView view(data, static_cast<std::uint32_t>(text.size()));
+  std::memcpy(record + field.offset, &view, sizeof view);
+  set_valid(schema, field, record);
+}
 
 Decoder::Decoder(const KafkaTopic& topic, std::shared_ptr<const Schema> schema, const Library& library)
     : topic_(topic), schema_(std::move(schema)), library_(library) {
@@ -120,7 +138,7 @@ std::string Decoder::decode(const Message& message, std::byte* record, char*& te
   if (topic_.format == KafkaFormat::Json) return decode_object(value, record, texts);
   if (topic_.format == KafkaFormat::Text && rel_text_is_valid(value.data(), static_cast<std::int64_t>(value.size())) == 0)
     return "its value isn't UTF-8";
-  put_text(field, value, record, texts);
+  put_text(*schema_, field, value, record, texts);
   return {};
 }
 
@@ -142,7 +160,7 @@ std::string Decoder::decode_metadata(const Message& message, std::byte* record, 
     const std::string_view key(static_cast<const char*>(message.key), message.key_len);
     if (field.type == Type::String && rel_text_is_valid(key.data(), static_cast<std::int64_t>(key.size())) == 0)
       return "its key isn't UTF-8";
-    put_text(field, key, record, texts);
+    put_text(*schema_, field, key, record, texts);
   }
   return {};
 }
@@ -190,16 +208,16 @@ std::string Decoder::decode_value(const Field& field, std::string_view literal, 
     if (literal.front() == '"') {
       const std::string_view inner = literal.substr(1, literal.size() - 2);
       if (inner.find('\\') == std::string_view::npos) {
-        put_text(field, inner, record, texts);
+        put_text(*schema_, field, inner, record, texts);
         return {};
       }
       const std::optional<std::string> text = json::decoded(inner);
       if (!text.has_value()) return "it has half of a surrogate pair, which is no character";
-      put_text(field, *text, record, texts);
+      put_text(*schema_, field, *text, record, texts);
       return {};
     }
     fits = is_number(literal);
-    if (fits) put_text(field, literal, record, texts);
+    if (fits) put_text(*schema_, field, literal, record, texts);
     if (fits) return {};
   } else if (field.type == Type::Float64) {
     fits = is_number(literal) && put_float(literal, to);
@@ -207,26 +225,8 @@ std::string Decoder::decode_value(const Field& field, std::string_view literal, 
     fits = is_number(literal) && put_integer(field.type, literal, to);
   }
   if (!fits) return std::string(literal.substr(0, kShown)) + " of field '" + field.name + "' doesn't fit the " + shown_type(field.type);
-  set_valid(field, record);
+  set_valid(*schema_, field, record);
   return {};
-}
-
-void Decoder::put_text(const Field& field, std::string_view text, std::byte* record, char*& texts) const {
-  const char* data = text.data();
-  if (text.size() > StringView::kInlineBytes) {
-    std::memcpy(texts, text.data(), text.size());
-    data = texts;
-    texts += text.size();
-  }
-  const StringView view(data, static_cast<std::uint32_t>(text.size()));
-  std::memcpy(record + field.offset, &view, sizeof view);
-  set_valid(field, record);
-}
-
-void Decoder::set_valid(const Field& field, std::byte* record) const {
-  if (field.validity < 0) return;
-  const auto bit = static_cast<std::size_t>(field.validity);
-  record[schema_->validity_offset() + bit / 8] |= static_cast<std::byte>(1U << (bit % 8));
 }
 
 }  // namespace rayelastic::kafka

@@ -15,6 +15,9 @@ namespace rayelastic::kafka {
 
 struct Message;
 
+// Writes a text, whose bytes go to `texts` unless they fit into the record.
+void put_text(const Schema& schema, const Field& field, std::string_view text, std::byte* record, char*& texts);
+
 class Decoder {
  public:
   // Throws std::invalid_argument: the schema doesn't fit.
@@ -34,8 +37,6 @@ class Decoder {
   [[nodiscard]] std::string decode_metadata(const Message& message, std::byte* record, char*& texts) const;
   [[nodiscard]] std::string decode_object(std::string_view text, std::byte* record, char*& texts);
   [[nodiscard]] std::string decode_value(const Field& field, std::string_view literal, std::byte* record, char*& texts) const;
-  void put_text(const Field& field, std::string_view text, std::byte* record, char*& texts) const;
-  void set_valid(const Field& field, std::byte* record) const;
   void note_member(const json::Quoted& key, std::string_view literal);
 
   const KafkaTopic& topic_;

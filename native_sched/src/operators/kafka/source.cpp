@@ -2,11 +2,13 @@
 // message that stayed alive would keep all that was fetched with it.
 #include <array>
 #include <cstring>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 #include <vector>
 
 #include "operators/kafka/decoder.hpp"
+#include "operators/kafka/letters.hpp"
 #include "operators/kafka/librdkafka.hpp"
 #include "rayelastic/operators/kafka/consumer.hpp"
 #include "rayelastic/operators/time/splits.hpp"
@@ -21,10 +23,13 @@ constexpr std::size_t kBatch = 2048;  // messages
 class KafkaSource final : public Operator {
  public:
   KafkaSource(std::string name, std::shared_ptr<const Schema> output, std::shared_ptr<KafkaConsumer> consumer)
-      : Operator(std::move(name), {}, {output}, REL_SOURCE),
-        consumer_(std::move(consumer)),
-        decoder_(consumer_->topic(), output, consumer_->library()),
-        stride_(output->record_size()) {}
+      : Operator(std::move(name), {}, {output}, REL_SOURCE), consumer_(std::move(consumer)), stride_(output->record_size()) {
+    if (consumer_->topic().expected != nullptr) {
+      letters_.emplace(consumer_->topic(), output, consumer_->library());
+    } else {
+      decoder_.emplace(consumer_->topic(), output, consumer_->library());
+    }
+  }
   ~KafkaSource() override {
     while (at_ < count_) release();
   }
@@ -51,7 +56,8 @@ class KafkaSource final : public Operator {
         release();
         continue;
       }
-      const std::string problem = decoder_.decode(message, out, texts_);
+      const std::string problem = decoder_.has_value() ? decoder_->decode(message, out, texts_) : std::string();
+      const bool emits = letters_.has_value() ? letters_->write(message, out, context) : problem.empty();
       if (!problem.empty()) {
         if (!consumer_->topic().skips && reading.emitted > 0) break;
         KafkaEvent bad{.name = "bad-record", .partition = message.partition, .offset = message.offset, .text = problem};
@@ -62,12 +68,12 @@ class KafkaSource final : public Operator {
         }
         consumer_->drop(std::move(bad));
       }
-      advance(reading, message.offset, problem.empty());
+      advance(reading, message.offset, emits);
       if (at_ + 1 == count_ || reading.emitted + 1 == capacity || messages_[at_ + 1]->partition != partition_) {
         int type = kafka::kNoTimestamp;
         reading.read_at = consumer_->library().message_timestamp(&message, &type);
       }
-      if (problem.empty()) {
+      if (emits) {
         out += stride_;
         ++reading.emitted;
       }
@@ -131,7 +137,7 @@ class KafkaSource final : public Operator {
     count_ = consumer_->consume(messages_.data(), messages_.size());
     std::size_t bytes = 0;
     for (std::size_t at = 0; at < count_; ++at)
-      bytes += messages_[at]->err == kafka::kNoError ? messages_[at]->len + messages_[at]->key_len : 0;
+      bytes += decoder_.has_value() && messages_[at]->err == kafka::kNoError ? messages_[at]->len + messages_[at]->key_len : 0;
     chunk_ = bytes > 0 ? Chunk::allocate(bytes) : ChunkRef();
     texts_ = bytes > 0 ? chunk_->data() : nullptr;
     return count_ > 0;
@@ -149,7 +155,8 @@ class KafkaSource final : public Operator {
   void release() { consumer_->library().message_destroy(messages_[at_++]); }
 
   const std::shared_ptr<KafkaConsumer> consumer_;
-  kafka::Decoder decoder_;
+  std::optional<kafka::Decoder> decoder_;  // one of the two
+  std::optional<kafka::Letters> letters_;
   const std::size_t stride_;
   std::array<kafka::Message*, kBatch> messages_{};
   std::size_t at_ = 0;  // the next of the messages

@@ -41,6 +41,9 @@ struct KafkaTopic {
   KafkaFormat format = KafkaFormat::Bytes;
   KafkaFields fields = {};
   bool skips = false;  // messages that don't decode are counted and dropped; otherwise the first one is an event, and the source waits
+  // Set: the source emits dead letters instead, of the messages that aren't of this schema. See kafka/letters.hpp.
+  std::shared_ptr<const Schema> expected = nullptr;
+  std::string reader = {};  // the name of the source whose dead letters these are
 };
 
 struct KafkaRange {
