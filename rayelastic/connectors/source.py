@@ -42,6 +42,8 @@ class SourceOperator:
         position: Of a source that reports its position, returns it after so many rows in this run; see Input.
         watch: Receives, before the start, a function that returns the rows emitted in this run, and a name that no
             other source has.
+        complete: Receives the position of each complete checkpoint of the job, and None before the first one. A job
+            that takes none doesn't call it.
         lag: Returns the number of unread rows and the seconds behind; None if it can't know.
         stop: Ends its reader.
         problem: The error that it failed with, if Python reads.
@@ -55,6 +57,7 @@ class SourceOperator:
     place: Callable[[], Place | None] = lambda: None
     position: Callable[[int], object] = lambda _: None
     watch: Callable[[Callable[[], int], str], None] = lambda *_: None
+    complete: Callable[[object], None] = lambda _: None
     lag: Callable[[], tuple[int, float] | None] = lambda: None
     stop: Callable[[], None] = lambda: None
     problem: Problem = field(default_factory=Problem)

@@ -161,6 +161,17 @@ class Client:
             return []
         return [(one.partition, one.offset) for one in found if one.error is None]
 
+    def committed(self, partitions: Iterable[int]) -> dict[int, int]:
+        """Return the offsets that the group of its settings has committed, of the partitions that have one."""
+        import confluent_kafka
+
+        asked = [confluent_kafka.TopicPartition(self._topic, number) for number in partitions]
+        with self._raising():
+            found = _settled(lambda: self._consumer.committed(asked, timeout=TIMEOUT), MOVING)
+            if failed := next((one.error for one in found if one.error is not None), None):
+                raise self._explained.of(failed.name(), failed.str())
+            return {one.partition: one.offset for one in found if one.offset >= 0}
+
     def commit(self, group: str, offsets: Mapping[int, int]) -> None:
         """Commit offsets under a group, for tools that show its lag; doesn't wait. A rejection is a warning."""
         import confluent_kafka
@@ -271,8 +282,8 @@ class Client:
             raise self._explained.of(name, text) from None
 
 
-def _settled(ask: Callable[[], T]) -> T:
-    """Ask again for a short time while a broker doesn't know a topic: others may know it already."""
+def _settled(ask: Callable[[], T], unsettled: frozenset[str] = TOPICS) -> T:
+    """Ask again for a short time while a broker doesn't know a topic, or a group: others may know it already."""
     import confluent_kafka
 
     until = time.monotonic() + SETTLE
@@ -280,7 +291,7 @@ def _settled(ask: Callable[[], T]) -> T:
         try:
             return ask()
         except confluent_kafka.KafkaException as problem:
-            if problem.args[0].name() not in TOPICS or time.monotonic() > until:
+            if problem.args[0].name() not in unsettled or time.monotonic() > until:
                 raise
         time.sleep(LOOK)
 

@@ -19,14 +19,29 @@ from rayelastic.graph.records.shown import invalid, shown
 from rayelastic.graph.spec.dead_letters import ERRORS, OnError, on_error_of
 from rayelastic.graph.spec.operator_spec import Lane, SinkDescription, SourceDescription
 
-__all__ = ["BadMessages", "Delivery", "KafkaSink", "KafkaSource", "KafkaTarget", "KafkaTopic", "kafka", "to_kafka"]
+__all__ = [
+    "COMMITTED",
+    "BadMessages",
+    "Delivery",
+    "KafkaSink",
+    "KafkaSource",
+    "KafkaTarget",
+    "KafkaTopic",
+    "kafka",
+    "to_kafka",
+]
 
 T = TypeVar("T")
 
-Start = Literal["earliest", "latest"] | dt.datetime | Mapping[int, int]
+Start = (
+    Literal["earliest", "latest", "committed", "committed-or-earliest", "committed-or-latest"]
+    | dt.datetime
+    | Mapping[int, int]
+)
 Form = Literal["bytes", "text", "json"]
 
 MESSAGE_FIELDS = ("key", "timestamp", "partition", "offset")
+COMMITTED = ("committed", "committed-or-earliest", "committed-or-latest")
 OWN_SETTINGS = (  # what the runtime sets itself
     "auto.offset.reset", "bootstrap.servers", "enable.auto.commit", "enable.auto.offset.store", "enable.partition.eof",
 )  # fmt: skip
@@ -159,9 +174,15 @@ class KafkaTopic(SourceOf[T]):
         if self.stop not in (None, "end"):
             raise invalid("stop", self.stop, "Pass 'end', or nothing for an endless stream", ErrorCode.UNKNOWN_CHOICE)
         start, policy = _start(self.start), on_error_of(self.on_bad_row, "on_bad_row")
-        if policy is OnError.DIVERT and start == "latest":
+        if start in COMMITTED and "group.id" not in dict(settings):
             raise GraphError(
-                "start='latest' can't be combined with on_bad_row='divert': the dead letters would begin later",
+                f"start={start!r} needs the name of the group",
+                hint="Pass settings={'group.id': 'mine'}",
+                code=ErrorCode.CONFLICTING_ARGUMENTS,
+            )
+        if policy is OnError.DIVERT and start in ("latest", *COMMITTED):
+            raise GraphError(
+                f"start={start!r} can't be combined with on_bad_row='divert': the dead letters would begin later",
                 hint="Pass start=datetime.datetime.now(datetime.UTC)",
                 code=ErrorCode.CONFLICTING_ARGUMENTS,
             )
@@ -354,7 +375,9 @@ def kafka(
         fields: What else a message has, and the field for it: {'key': 'user', 'timestamp': 'at'}. It has `key`,
             `timestamp`, `partition` and `offset`. Fields that the schema lacks are added: the key is then
             `bytes | None` or, of texts and JSON, `str | None`.
-        start: 'earliest', 'latest', a datetime (UTC if it has no zone), or {partition: offset}.
+        start: 'earliest', 'latest', a datetime (UTC if it has no zone), or {partition: offset}. Or 'committed': where
+            the group of settings['group.id'] has committed. If it has committed nothing, that is an error. Use
+            'committed-or-earliest' or 'committed-or-latest' to begin there instead.
         stop: 'end' to read what the topic has at the start, and to end.
         on_bad_row: What happens to a message that isn't of the schema: 'fail', 'skip', which counts it, or 'divert'.
             Diverted messages are counted and emitted in the stream `.errors`, which reads the topic a second time. It
@@ -486,8 +509,8 @@ def _setting(value: object) -> str | Secret:
 
 
 def _start(start: object) -> Start:
-    if start in ("earliest", "latest") or isinstance(start, dt.datetime):
-        return start
+    if start in ("earliest", "latest", *COMMITTED) or isinstance(start, dt.datetime):
+        return start  # type: ignore[return-value]  # one of the words
     if (
         isinstance(start, Mapping)
         and start
@@ -495,7 +518,10 @@ def _start(start: object) -> Start:
     ):
         return dict(start)
     raise invalid(
-        "start", start, "Pass 'earliest', 'latest', a datetime, or {partition: offset}", ErrorCode.UNKNOWN_CHOICE
+        "start",
+        start,
+        "Pass 'earliest', 'latest', 'committed', a datetime, or {partition: offset}",
+        ErrorCode.UNKNOWN_CHOICE,
     )
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from rayelastic import _native
 from rayelastic.connectors.files.bad_rows import SHOWN_ROWS
 from rayelastic.connectors.kafka.client import AWAY, CREDENTIALS, TOPICS, Client, Explained, library_file
-from rayelastic.connectors.kafka.declaration import MESSAGE_FIELDS
+from rayelastic.connectors.kafka.declaration import COMMITTED, MESSAGE_FIELDS
 from rayelastic.connectors.problem import Problem
 from rayelastic.connectors.secret import read_all
 from rayelastic.connectors.source import SourceOperator
@@ -65,6 +65,7 @@ def _source(
         seek=reader.seek,
         position=reader.position,
         watch=reader.watch,
+        complete=reader.complete,
         lag=reader.lag,
         stop=reader.stop,
         problem=problem,
@@ -152,6 +153,7 @@ class TopicReader:
         self._topic_id = ""
         self._ends: dict[int, int] = {}
         self._has_begun = False
+        self._complete: dict[int, int] | None = None  # the offsets of the last checkpoint; None: the job takes none
 
     def seek(self, _: int, saved: Input | None) -> int:
         """Begin at the saved offsets; return 0, because no row is emitted twice.
@@ -184,6 +186,12 @@ class TopicReader:
         """Register a callback that returns the rows emitted in this run, whose offsets it commits under the name."""
         self._emitted = emitted
         self._group = self._group or f"rayelastic-{name}"
+
+    def complete(self, position: object) -> None:
+        """Commit the offsets of complete checkpoints from now on, instead of those of emitted rows."""
+        at: Any = position
+        with self._lock:
+            self._complete = _numbers(at["next"]) if at is not None else {}
 
     def stop(self) -> None:
         """Make it end soon."""
@@ -230,11 +238,25 @@ class TopicReader:
         latest = {number: high for number, (_, high) in bounds.items()}
         if start == "latest":
             return latest
+        if start in COMMITTED:
+            return self._committed(bounds)
         if isinstance(start, dt.datetime):
             found = self._client.offsets_at(start, bounds)
             return {number: offset if offset >= 0 else latest[number] for number, offset in found.items()}
         assert isinstance(start, Mapping)
         return dict(start)
+
+    def _committed(self, bounds: Mapping[int, tuple[int, int]]) -> dict[int, int]:
+        """Return the offsets that the group has committed. Partitions that it lacks are read from their start."""
+        found = self._client.committed(bounds)
+        if not found and self._body.start == "committed":
+            raise SourceError(
+                f"group {self._group!r} has committed no offset of topic {self._body.topic!r}",
+                hint="Check its name, or pass start='committed-or-earliest' or 'committed-or-latest'",
+                code=ErrorCode.OFFSETS_GONE,
+            )
+        is_latest = not found and self._body.start == "committed-or-latest"
+        return {number: found.get(number, high if is_latest else low) for number, (low, high) in bounds.items()}
 
     def _check(self, number: int, start: int, bounds: Mapping[int, tuple[int, int]]) -> None:
         if number not in bounds:
@@ -275,7 +297,10 @@ class TopicReader:
     def _follow(self) -> None:
         """Ask where the partitions end, and commit where they continue; what is needed no more is dropped."""
         self.consumer.set_ends(self._client.ends(self._partitions, LOOK))
-        self._client.commit(self._group, dict(self.consumer.position(self._emitted())))
+        emitted = dict(self.consumer.position(self._emitted()))
+        with self._lock:
+            offsets = emitted if self._complete is None else self._complete
+        self._client.commit(self._group, offsets)
 
     def _is_away(self, name: str, partition: int, offset: int, text: str) -> bool:
         """Return whether an event says that no broker answers.

@@ -125,6 +125,7 @@ class ElementCheckpoint:
         self._all_held = False
         self._timer: threading.Timer | None = None
         self._abandoned = 0
+        self._saved: tuple[int, Mapping[str, Position]] = (0, {})  # the last checkpoint, and the positions in it
         self._saving = threading.Lock()
         self._at_barrier = threading.RLock()  # held while an operator is saved there, so that it isn't released
 
@@ -189,6 +190,7 @@ class ElementCheckpoint:
                 raise self._replaced("released before it was saved")
             saving = Saving(self.spec, snapshot, alone=kind.is_alone)
             positions = {name: self._position(name) for name in self._sources}
+            self._saved = checkpoint, positions
             for name, native in self._natives.items():
                 if not self._sample(name).final:
                     try:
@@ -235,6 +237,7 @@ class ElementCheckpoint:
     def _save_at_barriers(self, snapshot: Snapshot, checkpoint: int, until: float) -> tuple[Part, float]:
         scheduler, saving = self._running(), Saving(self.spec, snapshot, alone=False)
         positions, paused = self._send_barriers(checkpoint)
+        self._saved = checkpoint, positions
         self._add_sources(saving.part, positions)
 
         def write(name: str, copy: _native.StateCopy) -> None:
@@ -326,6 +329,9 @@ class ElementCheckpoint:
             with self._saving:
                 for files in self._files.values():  # which later checkpoints may share
                     files.complete(checkpoint)
+        saved, positions = self._saved
+        for name, at in positions.items() if saved == checkpoint else ():
+            self._sources[name].complete(at.position)
         failures: list[SinkError] = []
         for name, sink in self._sinks.items():
             try:

@@ -82,7 +82,9 @@ class HostedOperators:
         for number, operator in enumerate(self._operators):
             if isinstance(operator.body, SourceDescription):
                 described, schema = self._objects.initialized(operator), native_schema(operator.outputs[0].schema)
-                self.sources[operator.name] = source_operator(described, schema)
+                self.sources[operator.name] = source = source_operator(described, schema)
+                if takes_checkpoints:
+                    source.complete(None)
             elif isinstance(operator.body, SinkDescription):
                 described, schema = self._objects.initialized(operator), native_schema(operator.inputs[0].schema)
                 self.sinks[operator.name] = sink_operator(described, schema, past, f"{self._spec.pe}-{number:04}")

@@ -387,6 +387,8 @@ def test_wrong_arguments_are_errors_at_the_declaration() -> None:
         declared("localhost:9092", "t", start="now")
     with raises(GraphError, "unknown-choice", "stop"):
         declared("localhost:9092", "t", stop=5)
+    with raises(GraphError, "conflicting-arguments", "group.id"):
+        declared("localhost:9092", "t", start="committed")
     with raises(GraphError, "conflicting-arguments", "'latest'"):
         declared("localhost:9092", "t", start="latest", on_bad_row="divert")
     with raises(SchemaError, "unsupported-type", "tags"):
@@ -451,3 +453,44 @@ def test_lag_and_time_behind_are_shown_and_offsets_are_committed(topics: Topics)
         assert source.behind_seconds == 0
         while sum(topics.committed("rayelastic-lags-messages", topic)) < 2 * MANY + 1:
             job.pause(0.01)
+
+
+PASSED = threading.Event()
+
+
+def passes(t: Any) -> bool:
+    return t.value != b"stuck" or PASSED.wait(PATIENCE)
+
+
+def test_offsets_of_checkpoints_are_committed_and_another_job_begins_there(
+    topics: Topics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Messages that the source has emitted, and no checkpoint has, are read by a job that begins at the offsets."""
+    topic, tries = topics.make(2), list[dict[int, int]]()
+    commit = client.Client.commit
+
+    def noted(self: client.Client, group: str, offsets: Any) -> None:
+        tries.append(dict(offsets))
+        commit(self, group, offsets)
+
+    monkeypatch.setattr(client.Client, "commit", noted)
+    topics.write(topic, texts(10))
+    group = f"of {topic}"
+    own: dict[str, Any] = {"settings": {"group.id": group}}
+    with raises(JobFailedError, "offsets-gone", group, "committed-or-earliest"):
+        rows(topics, topic, start="committed", **own)
+    assert rows(topics, topic, start="committed-or-latest", **own) == []
+    topology = rel.Topology("commits")
+    source = rel.kafka(topics.address, topic, start="committed-or-earliest", **own)
+    topology.source(source, name="messages").filter(passes, name="passes", lane="python").sink(rel.list(), name="out")
+    with closing(rel.start(topology, rel.JobConfig(checkpoint=rel.Checkpoint(every=0.2)))) as job:
+        wait_until(job, lambda: topics.committed(group, topic) == [10, 0], look=0.1)
+        topics.write(topic, [b"stuck", b"after"])
+        wait_for(job, "passes", 11)
+        before = len(tries)
+        wait_until(job, lambda: len(tries) > before + 1)  # one may have begun before the messages came
+        assert tries[-1] == {0: 10, 1: 0}
+        topics.grow(topic, 3)
+        topics.write(topic, [b"new"], partition=2)
+        assert sorted(rows(topics, topic, start="committed", **own)) == [(b"after",), (b"new",), (b"stuck",)]
+        PASSED.set()
