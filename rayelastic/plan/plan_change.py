@@ -14,7 +14,16 @@ from rayelastic.plan.exec_plan import ExecPlan, Pipeline, PlanLink, RegionPlan
 from rayelastic.plan.hash_ring import HashRing
 from rayelastic.plan.plan_text import counted
 
-__all__ = ["PartitionMoves", "PlanChange", "RegionChange", "Relocation", "growth_steps", "plan_change", "predecessors"]
+__all__ = [
+    "PartitionMoves",
+    "PlanChange",
+    "RegionChange",
+    "Relocation",
+    "foreign_keys",
+    "growth_steps",
+    "plan_change",
+    "predecessors",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +233,24 @@ def predecessors(old: ExecPlan, new: ExecPlan) -> dict[str, dict[str, str]]:
             for pipeline in after.pipelines:
                 there = found.setdefault(pipeline.pes[replica], {})
                 there.update((operator, old.pe_of(operator, replica)) for operator in pipeline.operators)
+    return found
+
+
+def foreign_keys(plan: ExecPlan) -> dict[str, dict[str, tuple[tuple[int, int], ...]]]:
+    """Return {PE: {operator: hash ranges of the keys whose state other replicas have}}, where there are any.
+
+    >>> from rayelastic.plan.regions import Region, RegionKind
+    >>> region = Region("r0", RegionKind.DATA_PARALLEL, ("count",), ("word",))
+    >>> plan = ExecPlan("words", (RegionPlan(region, (Pipeline(("count",), ("pe0",)),)),))
+    >>> foreign_keys(plan), [*foreign_keys(plan.with_replicas("r0", 2, ["pe0", "pe1"]))]
+    ({}, ['pe0', 'pe1'])
+    """
+    found: dict[str, dict[str, tuple[tuple[int, int], ...]]] = {}
+    for planned in plan.regions:
+        for pe in dict.fromkeys(pe for pipeline in planned.pipelines for pe in pipeline.pes):
+            if ranges := planned.foreign_keys(pe):
+                hosted = [o for pipeline in planned.pipelines if pe in pipeline.pes for o in pipeline.operators]
+                found.setdefault(pe, {}).update(dict.fromkeys(hosted, ranges))
     return found
 
 

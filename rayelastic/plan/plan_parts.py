@@ -11,7 +11,7 @@ from typing import Protocol
 
 from rayelastic.errors import ConfigError, ErrorCode
 from rayelastic.graph.spec.ports import IN, OUT, endpoint, stream_name
-from rayelastic.plan.hash_ring import PARTITIONS, HashRing
+from rayelastic.plan.hash_ring import PARTITIONS, HashRing, key_ranges
 from rayelastic.plan.regions import Region, RegionKind
 
 __all__ = ["Pipeline", "Placement", "PlanLink", "RegionPlan", "ShownPlan", "shared"]
@@ -76,6 +76,24 @@ class RegionPlan:
         """Which replica has which partition of the keys."""
         even = HashRing.of(self.replicas, self.partitions)
         return even.sharing(self.shares) if self.shares else even
+
+    def foreign_keys(self, pe: str) -> tuple[tuple[int, int], ...]:
+        """Return the hash ranges of the keys whose state only replicas in other PEs have.
+
+        Replicas that take turns leave all state to the first of them; of the rules that each tuple needs, each has all.
+
+        >>> region = Region("r0", RegionKind.DATA_PARALLEL, ("count",), ("word",))
+        >>> plan = RegionPlan(region, (Pipeline(("count",), ("pe0", "pe1")),))
+        >>> plan.foreign_keys("pe0")[0][1] + 1 == plan.foreign_keys("pe1")[0][0]
+        True
+        """
+        if self.replicas == 1 or (self.region.further_keys and self.region.kind is RegionKind.STATELESS):
+            return ()
+        if self.region.kind is RegionKind.STATELESS:
+            return ((0, 2**64 - 1),) if all(pipeline.pes[0] != pe for pipeline in self.pipelines) else ()
+        pes = [{pipeline.pes[replica] for pipeline in self.pipelines} for replica in range(self.replicas)]
+        others = (partition for partition, owner in enumerate(self.ring.owners) if pe not in pes[owner])
+        return tuple(key_ranges(others, self.partitions))
 
 
 def shared(planned: RegionPlan, shares: Sequence[int]) -> RegionPlan:

@@ -22,7 +22,7 @@ from rayelastic.runtime.state.tables import state_of
 from rayelastic.runtime.values.snapshot import STATE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from rayelastic.connectors.inputs import Input
     from rayelastic.connectors.output.record import Output
@@ -238,9 +238,21 @@ class RestorePoint:
                     owned = manifest.files_of(spec.name, self._spec.predecessor(spec.name))
                     files = [(file.name, file.digest) for file in owned if file.place == STATE]
                 older = older_records(manifest.shapes.get(spec.name), spec)
-                _import(spec, SnapshotFolder(snapshot).states(files), natives[spec.name].state, older)
+                state = natives[spec.name].state
+                _import(spec, SnapshotFolder(snapshot).states(files), state, older)
+                if state is not None and spec.name in self._spec.foreign:
+                    _remove(state, self._spec.foreign[spec.name])
         sources = {spec.name for spec in operators if spec.is_source}.difference(snapshot.drop)
         return {name: at for name, at in manifest.positions.items() if name in sources}
+
+
+def _remove(state: _native.KeyedState, ranges: Sequence[tuple[int, int]]) -> None:
+    """Remove the keys whose hash is in one of some ranges, from the state of an operator that hasn't started yet."""
+    keys, at = state.select(ranges), 0
+    while True:
+        _, at = state.remove_chunk(keys, at)
+        if at == 0:
+            return
 
 
 def _import(

@@ -18,7 +18,7 @@ from rayelastic.graph.operators.joins.build_first import sources_that_wait
 from rayelastic.graph.spec.event_time import time_units
 from rayelastic.plan.config import Regions
 from rayelastic.plan.exec_plan import ExecPlan
-from rayelastic.plan.plan_change import predecessors
+from rayelastic.plan.plan_change import foreign_keys, predecessors
 from rayelastic.plan.routing import Edge, elastic_regions, routings_of
 from rayelastic.runtime.remote import Call, Remote, perform
 from rayelastic.runtime.rounds import ask_all, call_all, outcomes, tell_all
@@ -133,6 +133,9 @@ class JobCluster:
             specs = [
                 replace(spec, predecessors=before[spec.pe], manifest=manifest.part(before[spec.pe])) for spec in specs
             ]
+        elif restore is not None:
+            foreign = foreign_keys(plan)
+            specs = [replace(spec, foreign=foreign.get(spec.pe, {})) for spec in specs]
         specs = [replace(spec, restore=restore) for spec in specs]
         fresh = {spec.pe: self._host.start_pe(spec) for spec in specs}
         with self._lock:

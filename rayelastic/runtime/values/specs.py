@@ -54,6 +54,7 @@ class PESpec:
         restore: The snapshot that it restores.
         manifest: That snapshot's manifest, if it is a checkpoint of this very job: its elements have files in it.
         predecessors: {operator: the element whose files it restores}; its own if none is named.
+        foreign: Of the snapshot of another run, {operator: hash ranges of the keys that other replicas restore}.
         takes_checkpoints: Whether the job does: sinks hide their output until the checkpoint with it is complete.
         node: Its machine; empty: any.
         waiting: Which of its sources wait for which of its joins.
@@ -73,6 +74,7 @@ class PESpec:
     restore: Snapshot | None = None
     manifest: Manifest | None = None
     predecessors: Mapping[str, str] = field(default_factory=dict)
+    foreign: Mapping[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
     takes_checkpoints: bool = False
     node: str = ""
     waiting: tuple[Waiting, ...] = ()

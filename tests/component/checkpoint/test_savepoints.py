@@ -382,3 +382,40 @@ def test_a_manifest_that_was_changed_tells_no_untyped_error(tmp_path: Path, shap
     keyed.map(wide, name="seen", state=Wide, schema=schema, lane="compiled").sink(rel.list(), name="more")
     with raises(StateError, "changed-state", "seen"):
         rel.run(after, restore=saved)
+
+
+class Number(NamedTuple):
+    key: int
+    n: int
+
+
+AGGREGATES: dict[str, Any] = {
+    "count": lambda stream: stream.key_by("key").count(name="totals"),
+    "sum": lambda stream: stream.key_by("key").sum("n", name="totals"),
+    "window": lambda stream: stream.key_by("key").window(count=1000).sum("n", name="totals"),
+}
+
+
+@pytest.mark.parametrize("replicas", [2, (3, 4)])
+@pytest.mark.parametrize("aggregate", AGGREGATES)
+def test_replicas_that_are_there_from_the_start_share_the_keys_of_a_savepoint(
+    aggregate: str, replicas: Any, gates: list[testing.Gate], tmp_path: Path
+) -> None:
+    numbers = [Number(n % KEYS, n) for n in range(ROWS)]
+
+    def totals(rows: Any) -> rel.Topology:
+        topology = rel.Topology("totals")
+        AGGREGATES[aggregate](topology.source(rows, name="rows")).sink(rel.list(), name="out")
+        return topology
+
+    config = (
+        rel.JobConfig() if aggregate == "of all" else rel.JobConfig(regions="elastic", replicas={"totals": replicas})
+    )
+    expected = sorted(rel.run(totals(testing.script(numbers, Number)))["out"])
+    job = rel.start(totals(testing.script([*numbers[:2000], gates[0], *numbers[2000:]], Number)))
+    assert gates[0].wait_reached(PATIENCE)
+    left = list(job.stop(tmp_path / "saved")["out"])
+    gates[0].open()
+    job.close()
+    again = rel.run(totals(testing.script(numbers, Number)), config, restore=tmp_path / "saved")
+    assert sorted([*left, *again["out"]]) == expected
