@@ -482,8 +482,8 @@ class OwnAggregate:
 
     def __init__(self, name: str, input: Schema, state: Schema, result: Schema, methods: tuple[int, int, int], initial: bytes, explained: tuple[Any, Any], owner: object) -> None:
         """
-        methods: addresses of add, merge (0 for none) and result; initial: the state record of nothing; explained: why add failed on a tuple, and
-        result on a state.
+        methods: addresses of add (0: states are only read), merge (0 for none) and result (0: fields of the state, by name); initial: the state
+        record of nothing; explained: why add failed on a tuple and a state, and result on a state.
         """
 
 class Operator:
