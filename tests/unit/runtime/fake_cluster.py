@@ -23,7 +23,7 @@ from rayelastic.runtime.element.api import ElementApi
 from rayelastic.runtime.port.data_port import PortAddress
 from rayelastic.runtime.remote import Call, Remote, perform
 
-KEYS = tuple(range(76, PARTITIONS, 575))  # partitions of which there are tuples
+KEYS = tuple(range(76, PARTITIONS, 575))  # the partitions that have tuples
 STATE_BYTES = 100  # of each
 
 
