@@ -17,7 +17,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from rayelastic.connectors.files.locations import shown_location
-from rayelastic.errors import ErrorCode, JobExistsError, PELostError, RayelasticError, StateError, code_of
+from rayelastic.errors import ErrorCode, JobExistsError, PELostError, RayelasticError, code_of
 from rayelastic.plan.explain import describe
 from rayelastic.runtime.checkpoint.location import highest_id
 from rayelastic.runtime.checkpoint.protocol import Kind
@@ -273,8 +273,11 @@ class Coordinator:
 
     def status(self) -> JobStatus:
         """Return the state of the job and of each PE, without asking them."""
-        stop = self._journal.open_stop
-        return self._life.status(shown_location(stop.location) if stop is not None and stop.saved else "")
+        status = self._life.status()
+        stop = self._journal.open_stop  # read last: a job that is stopped is saved before it finishes
+        if status.state is not State.FINISHED or stop is None or not stop.saved:
+            return status
+        return replace(status, savepoint=shown_location(stop.location))
 
     def plan(self) -> ExecPlan:
         """Return the plan in force."""
@@ -338,15 +341,9 @@ class Coordinator:
         self._watchers.watch(handle, status)
         self._loops.grows()
 
-    def _check_runs(self) -> None:
-        if (state := self._life.state) is not State.RUNNING:
-            message = f"job '{self._job.name}' is {state.value}: nothing to save"
-            raise StateError(message, code=ErrorCode.JOB_NOT_RUNNING)
-
     def _save(self, kind: Kind, snapshot: Snapshot) -> JobStatus:
-        self._check_runs()
-        with self._rescaling.saving(), self._fed.saved() if kind is Kind.STOP else nullcontext():
-            self._check_runs()
+        fed = self._fed.saved() if kind is Kind.STOP else nullcontext()
+        with self._life.saving(), self._rescaling.saving(), self._life.saving(), fed:  # it may fail while this waits
             plan, handles = self._plan.placed(self._life.elements()), self._cluster.handles
             record = self._taker.take(kind, plan, handles, snapshot, next(self._ids), self._keep)
             if kind is Kind.SAVEPOINT:

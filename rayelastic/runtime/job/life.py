@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rayelastic.errors import ErrorCode
+from rayelastic.errors import ErrorCode, StateError
 from rayelastic.runtime.values.checkpoint_record import CheckpointCounters
 from rayelastic.runtime.values.failure import Failure
 from rayelastic.runtime.values.status import JobStatus, PEStatus, State
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Iterator
 
     from rayelastic.runtime.values.outage import Outage
 
@@ -54,6 +55,7 @@ class JobLife:
         self._failure: Failure | None = None
         self._over = False  # final, and waiters were notified
         self._cancelling = False
+        self._saving = 0  # the number of savepoints that are being written
         self._elements = {pe: PEStatus(pe, State.CREATED) for pe in pes}
         self._started_at = clock()
         self.checkpoints = CheckpointCounters()  # set by the taker of checkpoints
@@ -96,13 +98,13 @@ class JobLife:
         """Seconds since the job runs, under any coordinator."""
         return self._clock() - self._started_at
 
-    def status(self, savepoint: str = "") -> JobStatus:
-        """Return the state of the job and of each element, and where the job was saved if it was stopped."""
+    def status(self) -> JobStatus:
+        """Return the state of the job and of each element."""
         with self._changed:
             elements = tuple(self._elements.values())
             outage = self.outage if self._state is State.RECOVERING else None
             said = self._job, self._state, self._failure, elements, self.checkpoints, self.paused, outage
-            return JobStatus(*said, savepoint if self._state is State.FINISHED else "", self._owner)
+            return JobStatus(*said, owner=self._owner)
 
     def elements(self) -> dict[str, PEStatus]:
         """Return the states of the existing elements, by id."""
@@ -184,17 +186,36 @@ class JobLife:
             self._state, self._failure = state, failure
             self._over = True
 
+    @contextmanager
+    def saving(self) -> Iterator[None]:
+        """Keep a job that runs from finishing inside the context, in which it is saved.
+
+        Raises:
+            StateError: It doesn't run.
+        """
+        with self._changed:
+            if self._state is not State.RUNNING:
+                message = f"job '{self._job}' is {self._state.value}: nothing to save"
+                raise StateError(message, code=ErrorCode.JOB_NOT_RUNNING)
+            self._saving += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._saving -= 1
+            self.end_if_finished()
+
     def end_if_finished(self) -> None:
         """End the job if all of its elements have finished; one that takes checkpoints is completed before."""
         if self.completes is None:
             self.finish()
-        elif self._state is State.RUNNING and self.has_finished:
+        elif self._state is State.RUNNING and self.has_finished and not self._saving:
             self.completes()
 
     def finish(self) -> None:
         """End the job if all of its elements have finished and are completed."""
         with self._changed:  # under one lock: a loss in between would leave no element, and so no unfinished one
-            if not self.has_finished:
+            if not self.has_finished or self._saving:
                 return
             state = State.CANCELLED if self._cancelling else State.FINISHED
             over = self._becomes(state, None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +16,7 @@ from pyarrow import parquet
 
 import rayelastic as rel
 from rayelastic import testing
-from rayelastic.errors import ConfigError, DamagedError, StateError
+from rayelastic.errors import ConfigError, DamagedError, ErrorCode, StateError
 from rayelastic.runtime.checkpoint.element import HOLD_LEASE
 from rayelastic.runtime.checkpoint.files import SnapshotFolder
 from rayelastic.runtime.checkpoint.standstill import ANSWER_TIMEOUT
@@ -394,6 +395,39 @@ AGGREGATES: dict[str, Any] = {
     "sum": lambda stream: stream.key_by("key").sum("n", name="totals"),
     "window": lambda stream: stream.key_by("key").window(count=1000).sum("n", name="totals"),
 }
+
+
+def test_a_job_whose_streams_end_while_it_is_stopped_says_where_it_was_saved(tmp_path: Path) -> None:
+    saved = 0
+    for attempt in range(20):
+        gate, final = testing.Gate(), list[rel.JobStatus]()
+        topology = rel.Topology("short")
+        rows = topology.source(testing.script([(1,), gate, (2,)], {"n": int}), name="rows")
+        rows.sink(rel.list(), name="out")
+        job = rel.start(topology)
+
+        def look(job: rel.Job = job, final: list[rel.JobStatus] = final) -> None:
+            while not final:
+                final.extend(status for status in [job.status] if status.state.is_final)
+
+        looking = threading.Thread(target=look)
+        looking.start()
+        try:
+            assert gate.wait_reached(PATIENCE)
+            gate.open()  # the stream ends before the job is held, while it is, or after
+            try:
+                job.stop(tmp_path / str(attempt))
+            except StateError as error:
+                if error.code is not ErrorCode.JOB_NOT_RUNNING:
+                    raise
+            else:
+                saved += 1
+                looking.join(PATIENCE)
+                assert final[0].savepoint == str(tmp_path / str(attempt)), "seen as finished before it was saved"
+        finally:
+            job.close()
+            looking.join(PATIENCE)
+    assert saved, "no job was stopped before it ended"
 
 
 @pytest.mark.parametrize("replicas", [2, (3, 4)])

@@ -41,7 +41,6 @@ def test_watermarks_and_a_savepoint_are_shown(opened: Open, tmp_path: Path) -> N
         page.locator("g.box[data-name=counts]").click()
         written = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(now - LATENESS - 1))
         expect(page.locator("#detail-panel")).to_contain_text(written)
-        gate.open()
         job.stop(tmp_path / "saved")
         expect(page.locator("#history")).to_have_text(f"stopped with a savepoint in {tmp_path / 'saved'}")
         expect(page.locator("#events")).to_contain_text("the job stopped with a savepoint")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rayelastic.errors import ErrorCode
+from rayelastic.errors import ErrorCode, StateError
 from rayelastic.runtime.job.life import JobLife
 from rayelastic.runtime.values.failure import Failure
 from rayelastic.runtime.values.status import PEStatus, State
@@ -37,6 +37,20 @@ def test_a_job_is_finished_when_all_its_elements_are() -> None:
     one.finishes("pe1")
     assert one.ends == [(State.FINISHED, None)]
     assert one.life.wait(0)
+
+
+def test_a_job_finishes_when_its_savepoints_are_complete() -> None:
+    one = Ended("pe0")
+    one.life.runs()
+    with one.life.saving():
+        with one.life.saving():
+            one.finishes("pe0")
+            assert (one.life.state, one.ends) == (State.RUNNING, [])
+        assert one.life.state is State.RUNNING, "another one is being written"
+    assert one.ends == [(State.FINISHED, None)]
+    with pytest.raises(StateError) as caught, one.life.saving():
+        pass
+    assert caught.value.code is ErrorCode.JOB_NOT_RUNNING
 
 
 def test_the_first_failure_counts_and_no_end_is_told_twice() -> None:
