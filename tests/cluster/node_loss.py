@@ -19,6 +19,7 @@ from typing import Any
 
 import rayelastic as rel
 from rayelastic.errors import RayelasticError
+from tests.waiting import wait_until_taken
 
 NAME, TABLE = "loss", "losses"
 KEYS = 101
@@ -61,8 +62,7 @@ def submit(topology: rel.Topology, *, apart: bool) -> None:
     """Submit the job, of three processes on several hosts if they shall be apart; return once it has a checkpoint."""
     config = rel.JobConfig(pes={"counts": 1, "out": 2}) if apart else rel.JobConfig()
     job = rel.submit(topology, config)
-    while not job.status.checkpoints.taken:
-        job.pause(0.05)
+    wait_until_taken(job, 1)
 
 
 def watch() -> None:

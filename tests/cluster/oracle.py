@@ -14,6 +14,7 @@ from typing import NamedTuple, TypeVar
 
 import rayelastic as rel
 from tests.component.rescale.rescaling import Counted, Event, Seen, count
+from tests.waiting import wait_until_received
 
 T = TypeVar("T")
 KEYS = 400
@@ -113,14 +114,10 @@ def topology(folder: Path, *, costs: bool = False) -> rel.Topology:
     return made
 
 
-def flows(job: rel.Job, tuples: int = 300, patience: float = 60.0, operator: str = "out") -> None:
+def flows(job: rel.Job, tuples: int = 300, operator: str = "out") -> None:
     """Waits until more tuples have been verified, or have come to an operator."""
-    until = time.monotonic() + patience
     before = job.metrics().operator(operator).tuples_in
-    while job.metrics().operator(operator).tuples_in < before + tuples:
-        assert not job.status.state.is_final, job.status
-        assert time.monotonic() < until, "nothing comes through"
-        job.pause(0.05)
+    wait_until_received(job, operator, before + tuples)
 
 
 def finish(job: rel.Job, load: Load) -> int:

@@ -26,6 +26,7 @@ import rayelastic as rel
 from rayelastic.job import Job
 from rayelastic.topologies import vwap
 from tests.cluster.oracle import Load, finish, flows, topology
+from tests.waiting import wait_until
 
 RATE = 5000.0  # tuples/s, which is little: what is tested is the protocol
 TARGET = 0.2  # of a CPU for each replica, so that three fit a small machine
@@ -151,8 +152,7 @@ def followed(job: Job, load: Load, operator: str) -> dict[str, Any]:
         if now != seen[-1]:
             seen.append(now)
 
-    while job.metrics().operator(operator).cpu_seconds < ENOUGH:
-        job.pause(0.5)
+    wait_until(job, lambda: job.metrics().operator(operator).cpu_seconds >= ENOUGH, look=0.05)
     counted = job.metrics()
     rate = 0.8 * TARGET * counted.operator("events").tuples_out / counted.operator(operator).cpu_seconds
     while seen[-1] < 3 and time.monotonic() < until:

@@ -17,13 +17,14 @@ from pyarrow import csv
 import rayelastic as rel
 from rayelastic.errors import ConfigError, DamagedError, SinkTakenError, StateError
 from rayelastic.runtime.values.status import State
-from tests.cluster.test_recovery import KEYS, PATIENCE, PES, ROWS, counted, kill, wait_for, wait_for_checkpoint
+from tests.cluster.test_recovery import KEYS, PATIENCE, PES, ROWS, counted, kill, wait_for_checkpoint
 from tests.component.connectors.object_store import object_store
 from tests.component.operators.keys_once import ALIVE, row_of
 from tests.component.operators.keys_once import Row as Once
 from tests.component.operators.test_keys_end import FREED, topology_of
 from tests.component.runtime import test_restart as restart
 from tests.raising import raises
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.edges, pytest.mark.usefixtures("ray_cluster")]
 
@@ -57,7 +58,7 @@ def test_a_folder_belongs_to_one_job_until_that_is_over(tmp_path: Path) -> None:
     config = rel.JobConfig(pes=PES, checkpoint=rel.Checkpoint(every=0.5, restarts=100))
     first = rel.submit(counted("first", tmp_path, rel.csv(out)), config)
     try:
-        wait_for(first, lambda: len(rows_in(out)) > 0)
+        wait_until(first, lambda: len(rows_in(out)) > 0)
         with raises(SinkTakenError, "output-taken", "first"):
             rel.submit(counted("second", tmp_path / "second", rel.csv(out)), config)
         for pe in ("pe2", "pe1"):
@@ -81,7 +82,7 @@ def test_the_same_command_starts_restores_and_rejects_what_is_damaged(tmp_path: 
 
     first = submit()
     try:
-        wait_for(first, lambda: any(out.glob("part-*")))
+        wait_until(first, lambda: any(out.glob("part-*")))
         assert stat.S_IMODE((saved / "key").stat().st_mode) == 0o600
         other = restart.totals(rel.rows(restart.ROWS, schema=restart.SCHEMA), tmp_path / "more")
         with raises(StateError, "location-taken", "totals"):
@@ -122,13 +123,13 @@ def test_a_store_of_checkpoints_that_is_away_costs_time_alone(tmp_path: Path) ->
             store.failing.update(REQUESTS)
             os.kill(ray.get(job._control._actor.__ray_call__.remote(lambda _: os.getpid())), signal.SIGKILL)  # type: ignore[attr-defined]
             os.kill(next(one.pid for one in job.status.pes if one.pe == "pe1"), signal.SIGKILL)
-            wait_for(job, lambda: waits(2))
+            wait_until(job, lambda: waits(2))
             store.failing.clear()
-            wait_for(job, lambda: job.status.outage is None and job.status.state is State.RUNNING)
+            wait_until(job, lambda: job.status.outage is None and job.status.state is State.RUNNING)
             wait_for_checkpoint(job)
             store.failing.update(REQUESTS)
             (tmp_path / "go").touch()
-            wait_for(job, lambda: waits(1))
+            wait_until(job, lambda: waits(1))
             store.failing.clear()
             job.wait(PATIENCE)
         finally:
@@ -149,7 +150,7 @@ def test_keys_end_in_another_process_and_stay_so_after_its_loss(tmp_path: Path) 
         return [metrics.operator(f"op{number}") for number in range(len(FREED))]
 
     try:
-        wait_for(job, lambda: all(op.tuples_in > 2 * ALIVE and op.queued == 0 for op in ops()))
+        wait_until(job, lambda: all(op.tuples_in > 2 * ALIVE and op.queued == 0 for op in ops()))
         assert {name: op.state_keys for name, op in zip(FREED, ops(), strict=True) if op.state_keys > ALIVE} == {}
         wait_for_checkpoint(job)
         wait_for_checkpoint(job)

@@ -24,6 +24,7 @@ from rayelastic.on_ray.jobs import PREFIX
 from rayelastic.on_ray.private import adapter
 from rayelastic.runtime.values.status import State
 from tests.raising import raises
+from tests.waiting import wait_until, wait_until_received
 
 pytestmark = pytest.mark.cluster
 
@@ -171,8 +172,7 @@ def test_a_held_gil_and_a_process_that_stands_still_lose_nothing(
 
 def test_a_finished_job_stays_finished_when_its_coordinator_dies(ray_cluster: None) -> None:
     job = rel.submit(numbers("over", lambda t: t.value))
-    while not job.status.state.is_final:
-        job.pause(1)
+    wait_until(job, lambda: job.status.state.is_final, look=0.05)
     coordinator = ray.get(job._control._actor.__ray_call__.remote(lambda _: os.getpid()))  # type: ignore[attr-defined]
     os.kill(coordinator, signal.SIGKILL)
     result = job.wait(PATIENCE)
@@ -196,14 +196,12 @@ def test_a_snapshot_is_written_where_the_driver_says(
         return made
 
     job = rel.submit(topology())
-    while job.metrics().operator("count").tuples_in < 1000:
-        job.pause(0.1)
+    wait_until_received(job, "count", 1000)
     job.stop("saved")
     assert (tmp_path / "saved" / "manifest.json").exists()
     before = parquet.read_metadata(tmp_path / "out.parquet").num_rows
     job = rel.submit(topology(), restore="saved")
-    while job.metrics().operator("count").tuples_in < 1000:
-        job.pause(0.1)
+    wait_until_received(job, "count", 1000)
     job.stop("again")
     counts = parquet.read_table(tmp_path / "out.parquet")["n"].to_pylist()
     assert len(counts) > before

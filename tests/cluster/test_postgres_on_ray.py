@@ -13,8 +13,9 @@ from ray.experimental import internal_kv
 
 import rayelastic as rel
 from rayelastic.on_ray.connect import NAMESPACE
-from tests.cluster.test_recovery import KEYS, PATIENCE, PES, ROWS, counted, kill, wait_for
+from tests.cluster.test_recovery import KEYS, PATIENCE, PES, ROWS, counted, kill
 from tests.postgres import away, needs_postgres, postgres_server, restart
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.cluster, needs_postgres]
 
@@ -75,16 +76,16 @@ def test_what_writes_is_lost_again_and_again(ray_cluster: None, server: str, tmp
     try:
         for number in range(KILLS):
             before = rows_in(server)
-            wait_for(job, lambda before=before: rows_in(server) > before)  # type: ignore[misc]
+            wait_until(job, lambda before=before: rows_in(server) > before)  # type: ignore[misc]
             if lost == "server for a while":
                 with away(server):
-                    wait_for(job, lambda: job.status.outage is not None and job.status.outage.attempts >= 2)
+                    wait_until(job, lambda: job.status.outage is not None and job.status.outage.attempts >= 2)
             elif lost == "process":
                 kill(job, "pe2" if number % 2 == 0 else "pe1")
             else:
                 restarts = job.status.checkpoints.restarts
                 restart(server)
-                wait_for(job, lambda n=restarts: job.status.checkpoints.restarts > n)  # type: ignore[misc]
+                wait_until(job, lambda n=restarts: job.status.checkpoints.restarts > n)  # type: ignore[misc]
         assert not list(with_the_password())
         (tmp_path / "go").touch()
         job.wait(PATIENCE)

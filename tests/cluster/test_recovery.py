@@ -6,8 +6,7 @@ import gc
 import os
 import signal
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ import rayelastic as rel
 from rayelastic.errors import JobFailedError
 from rayelastic.runtime.values.status import State
 from tests.raising import raises
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.cluster
 
@@ -68,22 +68,15 @@ def check(job: rel.Job, folder: Path, rows: int = ROWS) -> None:
     assert sorted((t.n, t.all) for t in result["also"]) == left
 
 
-def wait_for(job: rel.Job, condition: Callable[[], bool]) -> None:
-    until = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < until
-        job.pause(0.02)
-
-
 def wait_for_checkpoint(job: rel.Job) -> None:
     before = job.status.checkpoints.taken
-    wait_for(job, lambda: job.status.checkpoints.taken > before)
+    wait_until(job, lambda: job.status.checkpoints.taken > before)
 
 
 def kill(job: rel.Job, pe: str) -> None:
     before = job.status.checkpoints.restarts
     os.kill(next(one.pid for one in job.status.pes if one.pe == pe), signal.SIGKILL)
-    wait_for(job, lambda: job.status.checkpoints.restarts > before and job.status.state is State.RUNNING)
+    wait_until(job, lambda: job.status.checkpoints.restarts > before and job.status.state is State.RUNNING)
 
 
 def test_each_element_is_killed_once(ray_cluster: None, tmp_path: Path) -> None:
@@ -122,7 +115,7 @@ def test_a_coordinator_and_an_element_die_at_once(ray_cluster: None, tmp_path: P
     victim = next(one.pid for one in job.status.pes if one.pe == "pe1")
     os.kill(coordinator, signal.SIGKILL)
     os.kill(victim, signal.SIGKILL)
-    wait_for(job, lambda: job.status.checkpoints.restarts == 1 and job.status.state is State.RUNNING)
+    wait_until(job, lambda: job.status.checkpoints.restarts == 1 and job.status.state is State.RUNNING)
     check(job, tmp_path)
 
 

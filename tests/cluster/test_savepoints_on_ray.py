@@ -12,6 +12,7 @@ import pytest
 
 import rayelastic as rel
 from rayelastic.cli import main
+from tests.waiting import wait_until_received
 
 pytestmark = pytest.mark.cluster
 
@@ -55,8 +56,7 @@ def test_a_job_is_saved_looked_at_stopped_and_gone_on_from(
     go = tmp_path / "go"
     job = rel.submit(counted("saved", go), rel.JobConfig(pes=2, regions="manual"))
     try:
-        while job.metrics().operator("out").tuples_in < 10 * KEYS:
-            job.pause(0.05)
+        wait_until_received(job, "out", 10 * KEYS)
         assert job.rescale("r1", 2).region("r1").replicas == 2
         state = job.state("counts")
         before = state.get("k3").all
@@ -100,8 +100,7 @@ def test_a_job_goes_on_with_another_secret(
     go = tmp_path / "go"
     job = rel.submit(counted("renewed", go), rel.JobConfig(pes=2, regions="manual"))
     try:
-        while job.metrics().operator("out").tuples_in < 10 * KEYS:
-            job.pause(0.05)
+        wait_until_received(job, "out", 10 * KEYS)
         before = job.plan().epoch
         assert main(["renew-secret", "renewed"]) == 0
         assert "job renewed has a new secret" in capsys.readouterr().out

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 import rayelastic as rel
 from tests.cluster.sink_kills import AFTER, BEFORE, COORDINATOR, ELEMENT, ENDING, LOOK, PATIENCE, RUNNING, Shot, fire
 from tests.component.connectors import ledger
+from tests.waiting import wait_until_taken
 
 pytestmark = [pytest.mark.edges, pytest.mark.usefixtures("ray_cluster")]
 
@@ -60,10 +60,7 @@ def test_e1_a_sink_that_ends_before_its_job_keeps_its_last_epoch(tmp_path: Path)
     config = rel.JobConfig(pes={"amounts": 0, "others": 1}, checkpoint=rel.Checkpoint(tmp_path / "saved", every=0.3))
     job = rel.submit(made, config)
     try:
-        until = time.monotonic() + PATIENCE
-        while job.status.checkpoints.taken < 2:  # both may be behind the end of the first stream
-            assert time.monotonic() < until, job.status
-            job.pause(LOOK)
+        wait_until_taken(job, 2)  # both may be behind the end of the first stream
         go.touch()
         assert job.wait(PATIENCE)["ledger"] == 1000
     finally:

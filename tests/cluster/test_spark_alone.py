@@ -20,6 +20,7 @@ from rayelastic.on_ray.java import ensure_java
 from rayelastic.spark.session import JAVA_OPTIONS, _end_java
 from tests.cluster.conftest import Shared
 from tests.component.values.kinds import JSON, KEYS, LEAVES, Kind, listed, optional, tupled
+from tests.waiting import wait_until_received
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -103,8 +104,7 @@ def test_a_stream_that_is_cancelled_ends_without_a_trace(
     topology = rel.Topology("rate")
     topology.source(rel.spark.stream(frame, checkpoint=str(tmp_path)), name="rows").sink(rel.count(), name="out")
     job = start(topology)
-    while job.metrics().operator("out").tuples_in == 0:
-        job.pause(0.1)
+    wait_until_received(job, "out", 1)
     capfd.readouterr()
     (query,) = spark.streams.active
     job.cancel()

@@ -24,6 +24,7 @@ from rayelastic.job import start
 from rayelastic.runtime.values.status import State
 from tests.cluster.direct_feed import Direct
 from tests.raising import raises
+from tests.waiting import wait_until_received
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -181,9 +182,7 @@ def test_a_job_that_is_cancelled_stops_its_query(spark: SparkSession, tmp_path: 
         rel.count(), name="out"
     )
     job = start(topology)
-    while job.metrics().operator("out").tuples_in == 0:
-        job.pause(0.2)
-        assert not job.status.state.is_final, job.status
+    wait_until_received(job, "out", 1)
     job.cancel()
     with pytest.raises(JobCancelledError):
         job.wait(TIMEOUT)

@@ -19,6 +19,7 @@ from rayelastic.job import Job
 from rayelastic.reasons import Code
 from tests.cluster.conftest import CPUS
 from tests.reasons import codes
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.alone, pytest.mark.timeout(240)]
 
@@ -48,13 +49,14 @@ def ask(t: Number) -> Number:
     return t
 
 
+def kept(job: Job) -> bool:
+    """Whether it says that an earlier run found its replicas."""
+    return any(Code.REPLICAS_KEPT() in one.decision.reasons for one in job.adaptations(every_pass=True))
+
+
 def reaches(job: Job, replicas: range) -> None:
     """Waits until a number of replicas ask."""
-    until = time.monotonic() + PATIENCE
-    while job.plan().region_of("ask").replicas not in replicas:
-        assert not job.status.state.is_final, job.status
-        assert time.monotonic() < until, "\n".join(map(str, job.adaptations(every_pass=True)))
-        job.pause(LOOK)
+    wait_until(job, lambda: job.plan().region_of("ask").replicas in replicas, look=LOOK)
 
 
 @pytest.mark.nightly  # test_three_levels goes up and down with state, test_replicas_anywhere_on_ray up without
@@ -119,16 +121,10 @@ def test_two_python_objects_in_a_row_get_a_process_each(ray_cluster: str, tmp_pa
     # Of the CPUs that other work leaves here a process may get little: so little is a reason.
     job = rel.submit(topology, rel.JobConfig(elasticity=rel.Elasticity(region_target=0.03)), address=ray_cluster)
     try:
-        until = time.monotonic() + PATIENCE
-        while job.plan().pe_of("first") == job.plan().pe_of("second"):
-            assert not job.status.state.is_final, job.status
-            assert time.monotonic() < until, "\n".join(map(str, job.adaptations(every_pass=True)))
-            job.pause(LOOK)
+        wait_until(job, lambda: job.plan().pe_of("first") != job.plan().pe_of("second"), look=LOOK)
         apart = Code.GIL_FULL(operators=["second"])
-        while not any(apart in one.decision.reasons for one in job.adaptations()):  # once it is all done
-            assert not job.status.state.is_final, job.status
-            assert time.monotonic() < until, told(job)
-            job.pause(LOOK)
+        # Once it is all done.
+        wait_until(job, lambda: any(apart in one.decision.reasons for one in job.adaptations()), LOOK)
         (tmp_path / "enough").touch()
         rows = job.wait(timeout=PATIENCE)["out"]
     finally:
@@ -206,11 +202,7 @@ def test_a_job_that_starts_again_under_its_name_begins_with_what_paid(ray_cluste
         job = rel.submit(topology, rel.JobConfig(elasticity=rel.Elasticity(region_period=1.0)), address=ray_cluster)
         try:
             reaches(job, range(2, CPUS + 1))
-            until = time.monotonic() + PATIENCE
-            while not any(Code.REPLICAS_KEPT() in one.decision.reasons for one in job.adaptations(every_pass=True)):
-                assert not job.status.state.is_final, job.status
-                assert time.monotonic() < until, told(job)
-                job.pause(LOOK)
+            wait_until(job, lambda job=job: kept(job), LOOK)  # type: ignore[misc]
             [first, *_] = [one for one in job.adaptations() if one.pe == "regions" and one.changed]
             reasons.append(codes(first.decision.reasons))
             (folder / "enough").touch()

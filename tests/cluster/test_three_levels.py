@@ -7,8 +7,7 @@ a row need a queue in front of two and two threads beside, so each element must 
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +17,7 @@ import rayelastic as rel
 from rayelastic.job import Job
 from rayelastic.runtime.values.status import PESample
 from tests.cluster.conftest import CPUS
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.alone, pytest.mark.timeout(400)]
 
@@ -71,14 +71,6 @@ def topology_of(folder: Path) -> rel.Topology:
     return topology
 
 
-def awaits(job: Job, what: str, condition: Callable[[], bool]) -> None:
-    until = time.monotonic() + PATIENCE
-    while not condition():
-        assert not job.status.state.is_final, job.status
-        assert time.monotonic() < until, what + "\n" + "\n".join(map(str, job.adaptations(every_pass=True)))
-        job.pause(LOOK)
-
-
 def hosting(job: Job) -> list[PESample]:
     """The elements that wait for answers."""
     return [pe for pe in job.metrics().pes if any(operator.name == "first" for operator in pe.operators)]
@@ -94,13 +86,13 @@ def test_three_levels_adapt_in_one_job_up_and_down_with_all_defaults(ray_cluster
         assert len(job.status.pes) == 1
         [alone] = hosting(job)
         assert (alone.threads, queues(alone)) == (1, 0)
-        awaits(job, "no replicas", lambda: 2 <= job.plan().region_of("first").replicas <= CPUS)
-        awaits(job, "no queues", lambda: any(queues(pe) >= 2 for pe in hosting(job)))
-        awaits(job, "no threads", lambda: any(pe.threads >= 2 for pe in hosting(job)))
+        wait_until(job, lambda: 2 <= job.plan().region_of("first").replicas <= CPUS, LOOK, PATIENCE)
+        wait_until(job, lambda: any(queues(pe) >= 2 for pe in hosting(job)), LOOK, PATIENCE)
+        wait_until(job, lambda: any(pe.threads >= 2 for pe in hosting(job)), LOOK, PATIENCE)
         assert job.plan().region_of("first").replicas >= 2, "queues and threads came with the replicas, not instead"
         (tmp_path / "lull").touch()
-        awaits(job, "replicas stay", lambda: job.plan().region_of("first").replicas == 1)
-        awaits(job, "threads stay", lambda: all(pe.threads == 1 for pe in hosting(job)))
+        wait_until(job, lambda: job.plan().region_of("first").replicas == 1, LOOK, PATIENCE)
+        wait_until(job, lambda: all(pe.threads == 1 for pe in hosting(job)), LOOK, PATIENCE)
         assert len(job.status.pes) == 1
         (tmp_path / "enough").touch()
         rows = job.wait(timeout=60)["out"]

@@ -259,8 +259,7 @@ def test_a_loss_that_is_told_while_the_job_goes_back_has_it_go_back_again(
         loss.method, loss.pe, loss.after, loss.watcher = "start", pe, True, coordinator._lose
         coordinator._lose(Failure("PE pe1 was lost"))
         wait_until_back(job, 0)
-        while job.status.checkpoints.restarts < 2:
-            job.pause(0.01)
+        wait_until(job, lambda: job.status.checkpoints.restarts >= 2)
         for gate in gates:
             gate.open()
         check(job.wait(PATIENCE)["out"])

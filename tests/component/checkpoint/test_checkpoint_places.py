@@ -21,6 +21,7 @@ from tests.component.checkpoint.test_checkpoints import Losing
 from tests.component.connectors.object_store import Store, object_store
 from tests.component.runtime.dying_coordinator import PATIENCE, ROWS, Row
 from tests.raising import raises
+from tests.waiting import wait_until
 
 COUNTS = [(n, n // 7 + 1) for n in range(len(ROWS))]
 
@@ -124,8 +125,7 @@ def test_a_place_that_is_another_one_on_another_node_is_told_and_nothing_written
     job = rel.start(counting(source), rel.JobConfig(checkpoint=checkpoint))
     try:
         assert gate.wait_reached(PATIENCE)
-        while not (job.status.checkpoints.taken if kept_by_node else job.status.checkpoints.abandoned):
-            job.pause(0.01)
+        wait_until(job, lambda: job.status.checkpoints.taken if kept_by_node else job.status.checkpoints.abandoned)
         problem = job.status.checkpoints.problem
         if not kept_by_node:
             assert re.search(r"saved/0+1 isn't there on .*another disk.*every node of the cluster sees", problem)

@@ -113,9 +113,7 @@ class Losing:
         self.job._start()
 
     def take(self) -> None:
-        while self.job.status.state is not State.RUNNING:  # its new elements run already
-            assert not self.job.status.state.is_final, self.job.status
-            self.job.pause(0.01)
+        wait_until(self.job, lambda: self.job.status.state is State.RUNNING)  # its new elements run already
         assert self.coordinator._checkpoints is not None
         self.coordinator._checkpoints.loop.take()
 
@@ -188,8 +186,7 @@ def test_an_element_that_has_ended_takes_part(tmp_path: Path) -> None:
     made = Losing(topology, config)
     try:
         assert gate.wait_reached(PATIENCE)
-        while not any(pe.state.is_final for pe in made.job.status.pes):
-            made.job.pause(0.01)
+        wait_until(made.job, lambda: any(pe.state.is_final for pe in made.job.status.pes))
         made.take()
         counted = made.job.status.checkpoints
         assert (counted.taken, counted.last, counted.problem) == (1, 1, "")

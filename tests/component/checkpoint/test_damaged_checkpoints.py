@@ -17,6 +17,7 @@ import rayelastic as rel
 from rayelastic import testing
 from rayelastic.errors import StateError
 from tests.raising import raises
+from tests.waiting import wait_until_taken
 
 PATIENCE = 60.0
 IN_THE_GATE, NIGHTLY = 200, 1000  # of R15
@@ -61,8 +62,7 @@ def checkpoints(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for gate in gates:
             assert gate.wait_reached(PATIENCE)
             taken = job.status.checkpoints.taken
-            while job.status.checkpoints.taken < taken + 1 + (gate is gates[1]):
-                job.pause(0.02)
+            wait_until_taken(job, taken + 1 + (gate is gates[1]))
             gate.open()
         job.cancel(drain=False)
     finally:

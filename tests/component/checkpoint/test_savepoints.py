@@ -23,6 +23,7 @@ from rayelastic.runtime.checkpoint.standstill import ANSWER_TIMEOUT
 from rayelastic.runtime.checkpoint.take import SAVE_TIMEOUT, STOP_PATIENCE
 from tests.component.rescale.rescaling import Counted, Event, Events, Seen, check, count
 from tests.raising import raises
+from tests.waiting import wait_until_taken
 
 PATIENCE = 60.0
 KEYS, ROWS = 97, 4000
@@ -74,8 +75,7 @@ def test_a_running_job_is_saved_and_goes_on_and_others_go_on_from_there(
     try:
         assert gates[0].wait_reached(PATIENCE)
         assert job.rescale("r1", 3).region("r1").replicas == 3
-        while checkpoint and job.status.checkpoints.taken < 2:  # a savepoint counts on none of them
-            job.pause(0.02)
+        wait_until_taken(job, 2 if checkpoint else 0)  # a savepoint counts on none of them
         first = job.snapshot(tmp_path / "first")
         gates[0].open()
         assert gates[1].wait_reached(PATIENCE)
@@ -140,8 +140,7 @@ def test_a_job_goes_on_from_the_checkpoints_of_another(feed: Events, gates: list
         for gate in gates:
             assert gate.wait_reached(PATIENCE)
             taken = job.status.checkpoints.taken
-            while job.status.checkpoints.taken < taken + 2:
-                job.pause(0.05)
+            wait_until_taken(job, taken + 2)
             gate.open()
         job.cancel(drain=False)
     finally:
@@ -158,8 +157,7 @@ def test_a_job_goes_on_from_the_checkpoints_of_another(feed: Events, gates: list
     )
     try:
         assert gate.wait_reached(PATIENCE)
-        while not job.status.checkpoints.taken:
-            job.pause(0.05)
+        wait_until_taken(job, 1)
         assert job.status.checkpoints.last > newest
         assert job.status.checkpoints.abandoned == 0
         gate.open()

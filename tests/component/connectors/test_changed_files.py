@@ -22,6 +22,7 @@ from rayelastic.connectors.json import lines as json_text
 from rayelastic.connectors.parquet import reader as parquet
 from rayelastic.errors import JobFailedError, SourceError
 from tests.raising import raises
+from tests.waiting import wait_until_received
 
 pytestmark = pytest.mark.edges
 
@@ -152,8 +153,7 @@ def test_no_savepoint_takes_the_position_in_another_file_for_one_in_the_first(fo
     job = rel.start(topology)
     try:
         assert gate.wait_reached(PATIENCE)
-        while job.metrics().operator("held").tuples_in < 100:
-            job.pause(0.01)
+        wait_until_received(job, "held", 100)
         replaced(form, path)
         with raises(SourceError, "changed-file", "rows"):
             job.snapshot(tmp_path / "saved")

@@ -25,7 +25,7 @@ from rayelastic.errors import GraphError, JobFailedError, SchemaError, SourceErr
 from tests.component.checkpoint.test_checkpoints import Losing
 from tests.kafka import Topics, kafka_broker, needs_kafka, part_files, topics
 from tests.raising import raises
-from tests.waiting import wait_until
+from tests.waiting import wait_until, wait_until_received
 
 __all__ = ["kafka_broker", "topics"]
 
@@ -50,8 +50,7 @@ def rows(topics: Topics, topic: str, schema: Any = None, **options: Any) -> list
 
 
 def wait_for(job: rel.Job, operator: str, rows: int) -> None:
-    while job.metrics().operator(operator).tuples_in < rows:
-        job.pause(0.01)
+    wait_until_received(job, operator, rows)
 
 
 def texts(count: int, start: int = 0) -> list[bytes]:
@@ -451,8 +450,7 @@ def test_lag_and_time_behind_are_shown_and_offsets_are_committed(topics: Topics)
         while (source := job.metrics().operator("messages")).lag:  # marks of transactions are no messages
             job.pause(0.01)
         assert source.behind_seconds == 0
-        while sum(topics.committed("rayelastic-lags-messages", topic)) < 2 * MANY + 1:
-            job.pause(0.01)
+        wait_until(job, lambda: sum(topics.committed("rayelastic-lags-messages", topic)) >= 2 * MANY + 1)
 
 
 PASSED = threading.Event()

@@ -21,6 +21,7 @@ from tests.component.checkpoint.test_checkpoints import Losing
 from tests.component.runtime.checkpoint_folder import Blobs
 from tests.postgres import needs_postgres, postgres_server, restart
 from tests.raising import raises
+from tests.waiting import wait_until
 
 pytestmark = needs_postgres
 
@@ -245,8 +246,7 @@ def test_checkpoints_go_on_when_one_of_two_tables_is_complete(server: str, table
     losing = Losing(made, config)
     try:
         assert gate.wait_reached(PATIENCE)
-        while losing.job.status.pes[0].state is not State.FINISHED:
-            losing.job.pause(0.01)
+        wait_until(losing.job, lambda: losing.job.status.pes[0].state is State.FINISHED)
         losing.take()
         counted = losing.job.status.checkpoints
         assert (counted.taken, counted.abandoned, counted.restarts) == (1, 0, 0)
@@ -321,8 +321,7 @@ def test_a_job_goes_back_when_the_server_starts_again(server: str, table: str, m
             restart(server)
         if moment == "a checkpoint is taken":
             made.take()
-            while made.job.status.checkpoints.restarts == 0:
-                made.job.pause(0.01)
+            wait_until(made.job, lambda: made.job.status.checkpoints.restarts != 0)
         gates[1].open()
         made.job.wait(PATIENCE)
         assert made.job.status.checkpoints.restarts == 1

@@ -17,6 +17,7 @@ from rayelastic.runtime.journal import ChangeJournal, FileStore
 from rayelastic.runtime.port.data_port import HandshakeError, Refusal, dial
 from tests.component.runtime.dying_coordinator import PATIENCE, ROWS, Died, Doom, DoomedHost, DoomedJob, Row
 from tests.raising import raises
+from tests.waiting import wait_until
 
 GATES = 2
 SETTLED = {"regions": "manual", "elasticity": "off"}
@@ -140,8 +141,10 @@ def test_the_old_secret_opens_nothing_though_the_coordinator_dies_meanwhile(
         assert gates[1].wait_reached(PATIENCE)
         new = doomed.coordinator._cluster.secret
         assert new != old
-        while doomed.job.status.state.value != "running" or said(doomed.coordinator, new) is not None:
-            doomed.job.pause(0.05)
+        wait_until(
+            doomed.job,
+            lambda: doomed.job.status.state.value == "running" and said(doomed.coordinator, new) is None,
+        )
         assert said(doomed.coordinator, old) is Refusal.SECRET
         gates[1].open()
         assert sorted(row.n for row in doomed.job.wait(PATIENCE)["out"]) == list(range(len(ROWS)))

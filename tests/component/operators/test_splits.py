@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import itertools
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -250,10 +249,9 @@ def test_partitions_of_a_polled_source_are_splits() -> None:
     windows(topology.source(rel.polled(Servers(), {"at": int}), name="s"))
     job = rel.start(topology)
     try:
-        until = time.monotonic() + PATIENCE
-        while job.metrics().operator("out").tuples_in == 0:  # windows close while no partition has ended
-            assert time.monotonic() < until
-            job.pause(0.01)
+        wait_until(
+            job, lambda: job.metrics().operator("out").tuples_in != 0
+        )  # windows close while no partition has ended
         seen.set()
         check(job.wait(PATIENCE))
     finally:

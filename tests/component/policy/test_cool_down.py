@@ -14,6 +14,7 @@ import rayelastic as rel
 from rayelastic.job import start
 from rayelastic.reasons import Code
 from tests.reasons import region_passes
+from tests.waiting import wait_until
 
 PERIOD = 0.2  # seconds between two decisions
 PERIODS = 20  # of them, for which less has to be enough; 8 is usual
@@ -54,10 +55,7 @@ def test_replicas_are_given_back_once_less_was_enough_for_that_long() -> None:
         plan = job.plan()
         region = plan.region_of("keep").region.name
         job.change(plan.with_replicas(region, 2, ("pe0", *plan.fresh_pes(1))))
-        until = time.monotonic() + PATIENCE
-        while job.plan().region(region).replicas > 1:
-            assert time.monotonic() < until, "\n".join(map(str, job.adaptations(every_pass=True)))
-            job.pause(PERIOD)
+        wait_until(job, lambda: job.plan().region(region).replicas <= 1)
         told = region_passes(job)
         given_back = next(at for at, one in enumerate(told) if one.changed)
         calm = sum(Code.LESS_WOULD_DO(regions=[region]) in one.decision.reasons for one in told[:given_back])

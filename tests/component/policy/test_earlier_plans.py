@@ -17,6 +17,7 @@ from rayelastic.policy.regions.tried.earlier import Earlier
 from rayelastic.reasons import Code, Reason
 from rayelastic.runtime.loops.earlier_plans import EarlierPlans
 from tests.reasons import codes
+from tests.waiting import wait_until
 
 ANSWER = 0.002  # seconds that a tuple waits for its answer
 PATIENCE = 60.0
@@ -77,10 +78,7 @@ def test_the_next_run_begins_with_what_paid(folder: Path) -> None:
     job = asking(numbers)
     try:
         assert Code.REPLICAS_EARLIER not in codes(grows(job))
-        until = time.monotonic() + PATIENCE
-        while not any(folder.glob("*.json")):
-            assert time.monotonic() < until, "\n".join(map(str, job.adaptations(every_pass=True)))
-            job.pause(0.1)
+        wait_until(job, lambda: any(folder.glob("*.json")))
         region, kept = job.plan().region_of("ask").region.name, job.plan().region_of("ask").replicas
     finally:
         ended(job, numbers)

@@ -24,6 +24,7 @@ from rayelastic.reasons import Code, Reason
 from rayelastic.runtime.element import host
 from rayelastic.runtime.job.region_level import why_together
 from tests.reasons import codes, region_passes
+from tests.waiting import wait_until
 
 PATIENCE = 100.0
 ROWS = 60_000  # of each source
@@ -97,11 +98,7 @@ def test_a_job_whose_operators_can_not_go_apart_says_what_they_lack(
     sources = (rel.callable(partial(map, Number, range(of, 2 * ROWS, 2)), Number) for of in (0, 1))
     job = burning(enough, apart, tmp_path / "saved", *sources)
     try:
-        until = time.monotonic() + PATIENCE
-        while not any(Code.GIL_FULL_STAYS in codes(done.decision.reasons) for done in region_passes(job)):
-            assert not job.status.state.is_final, job.status
-            assert time.monotonic() < until, "\n".join(map(str, region_passes(job)))
-            job.pause(0.2)
+        wait_until(job, lambda: any(Code.GIL_FULL_STAYS in codes(done.decision.reasons) for done in region_passes(job)))
         enough.set()
         rows = job.wait(PATIENCE)["out"]
     finally:

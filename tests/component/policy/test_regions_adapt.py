@@ -77,11 +77,7 @@ def changes(job: Job) -> list[RegionAdaptation]:
 
 def reaches(job: Job, replicas: range) -> None:
     """Waits until the region has a number of replicas."""
-    until = time.monotonic() + PATIENCE
-    while job.plan().region("r1").replicas not in replicas:
-        assert not job.status.state.is_final, job.status
-        assert time.monotonic() < until, "\n".join(map(str, job.adaptations(every_pass=True)))
-        job.pause(PERIOD)
+    wait_until(job, lambda: job.plan().region("r1").replicas in replicas)
 
 
 def cost_of_a_tuple(job: Job) -> float:
@@ -141,8 +137,7 @@ def test_the_papers_algorithms_decide_in_a_running_job() -> None:
     try:
         job.pause_elasticity()  # a step of the load within an observation isn't in the paper
         feed.rate = 1000.0
-        while job.metrics().operator("count").cpu_seconds < ENOUGH / 3:
-            job.pause(PERIOD)
+        wait_until(job, lambda: job.metrics().operator("count").cpu_seconds >= ENOUGH / 3)
         feed.rate = 0.3 / cost_of_a_tuple(job)  # of a CPU: twice the threshold, and well within what one can
         job.pause(PERIOD)
         job.resume_elasticity()

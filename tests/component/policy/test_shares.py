@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -19,6 +18,7 @@ from rayelastic.runtime.values.region_adaptation import RegionAdaptation
 from tests.component.rescale.rescaling import Counted, Event, Feed, Seen, check, count, flows, topology_of
 from tests.raising import raises
 from tests.reasons import codes
+from tests.waiting import wait_until
 
 PATIENCE = 60.0
 PERIOD = 0.4  # seconds between two decisions
@@ -94,11 +94,7 @@ def test_warm_keys_go_where_there_is_time_for_them() -> None:
     )
     job = start(topology, config)
     try:
-        until = time.monotonic() + PATIENCE
-        while not job.plan().region("r1").shares:
-            assert not job.status.state.is_final, job.status
-            assert time.monotonic() < until, "\n".join(map(str, job.adaptations(every_pass=True)))
-            job.pause(PERIOD)
+        wait_until(job, lambda: job.plan().region("r1").shares)
         [share] = [one for one in job.adaptations() if isinstance(one, RegionAdaptation) and one.in_force.epoch == 1]
         feed.enough.set()
         check(job.wait(timeout=PATIENCE)["out"], feed)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,6 +22,7 @@ from rayelastic.runtime.values.region_adaptation import REGIONS
 from tests.component.rescale.rescaling import flows
 from tests.raising import raises
 from tests.reasons import codes, values
+from tests.waiting import wait_until
 
 PATIENCE = 60.0
 ANSWER = 0.002  # seconds that each tuple waits for its answer
@@ -142,9 +142,7 @@ def test_the_first_step_is_dealt_out_in_turns_and_the_second_goes_by_keys() -> N
             flows(job, PARTIAL)
             job.rescale(region.name, replicas)
         flows(job, PARTIAL)
-        while not all(o.tuples_in for pe in job.metrics().pes for o in pe.operators if o.name == PARTIAL):
-            assert not job.status.state.is_final  # a replica that is new gets its turn when the others have no room
-            job.pause(0.01)
+        wait_until(job, lambda: all(o.tuples_in for pe in job.metrics().pes for o in pe.operators if o.name == PARTIAL))
         metrics = job.metrics()
         assert metrics.operator("counts").tuples_in < metrics.operator(PARTIAL).tuples_in
         hot.enough.set()
@@ -168,11 +166,7 @@ def test_a_hot_key_gets_replicas_by_itself() -> None:
     )
     job = start(counting(hot, ask), config)
     try:
-        until = time.monotonic() + PATIENCE
-        while job.plan().region_of(PARTIAL).replicas < 3:
-            assert not job.status.state.is_final, job.status
-            assert time.monotonic() < until, "\n".join(map(str, job.adaptations(every_pass=True)))
-            job.pause(0.2)
+        wait_until(job, lambda: job.plan().region_of(PARTIAL).replicas >= 3)
         assert job.plan().region_of("counts").replicas == 1, "what is left to go by keys is little"
         hot.enough.set()
         assert {t.key: t.n for t in job.wait(PATIENCE)["out"]} == hot.made
@@ -237,11 +231,9 @@ def test_a_hot_key_is_named_before_any_replica_is_tried_in_vain() -> None:
     )
     job = start(topology, config)
     try:
-        until = time.monotonic() + PATIENCE
-        while not any(Code.HOT_KEY in codes(one.decision.reasons) for one in job.adaptations(every_pass=True)):
-            assert not job.status.state.is_final, job.status
-            assert time.monotonic() < until, "\n".join(map(str, job.adaptations(every_pass=True)))
-            job.pause(0.2)
+        wait_until(
+            job, lambda: any(Code.HOT_KEY in codes(one.decision.reasons) for one in job.adaptations(every_pass=True))
+        )
         assert not any(one.decision.changes for one in job.adaptations(every_pass=True) if one.pe == REGIONS)
         found = job.bottleneck(0.5)
         assert found.operator == "ask"

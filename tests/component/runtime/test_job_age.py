@@ -14,6 +14,7 @@ from rayelastic.runtime.journal import ChangeJournal, FileStore
 from rayelastic.web.events import EventKind
 from rayelastic.web.sampling import Sampler
 from tests.component.runtime.dying_coordinator import bury
+from tests.waiting import wait_until
 
 PATIENCE = 60.0  # seconds
 LONG_AGO = 1000.0  # seconds since the job began, as the coordinators believe
@@ -71,8 +72,7 @@ def test_what_a_late_element_adapts_is_told_at_the_jobs_time() -> None:
     job = start(topology, rel.JobConfig(regions="manual", elasticity=rel.Elasticity(thread_period=0.1)))
     try:
         sampler = Sampler(job)
-        while job.metrics().seconds < 1.0:
-            job.pause(0.1)
+        wait_until(job, lambda: job.metrics().seconds >= 1.0)
         job.rescale(job.plan().region_of("sums").region.name, 2)
         late = next(pe for pe in job.plan().pes if pe != "pe0")
         while not any(event.where == late and event.reason for event in sampler.history.events):

@@ -22,7 +22,7 @@ from rayelastic.connectors.output.processes import ProcessId
 from rayelastic.errors import ConfigError, DamagedError, JobFailedError, StateError
 from tests.component.connectors.store_that_goes import serve
 from tests.raising import raises
-from tests.waiting import wait_until
+from tests.waiting import wait_until_taken
 
 pytestmark = pytest.mark.edges
 
@@ -68,7 +68,7 @@ def stopped_half_way(saved: Path, out: Path, checkpoints: int = 1) -> None:
     job = rel.start(totals(testing.script([*ROWS[:1500], gate, *ROWS[1500:]], SCHEMA), out), config)
     try:
         assert gate.wait_reached(PATIENCE)
-        wait_until(job, lambda: job.status.checkpoints.taken >= checkpoints)
+        wait_until_taken(job, checkpoints)
         job.cancel(drain=False)
     finally:
         gate.open()
@@ -240,8 +240,7 @@ def test_two_jobs_do_not_share_a_location(location: str, tmp_path: Path) -> None
         with raises(StateError, "location-taken", "totals"):
             rel.run(second, config)
         assert not (tmp_path / "more").exists(), "who is rejected has touched something"
-        while not job.status.checkpoints.taken:
-            job.pause(0.01)
+        wait_until_taken(job, 1)
     finally:
         gate.open()
         job.wait(PATIENCE)
