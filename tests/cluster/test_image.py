@@ -60,7 +60,7 @@ def buildah(*arguments: str) -> str:
 
 @pytest.mark.timeout(3 * TIMEOUT)
 def test_the_image_is_built_and_counts_words(tmp_path: Path) -> None:
-    (begins,) = set(re.findall(r"^FROM (\S+)", FILE.read_text(), re.MULTILINE))
+    (begins,) = re.findall(r"^ARG BASE=(\S+)", FILE.read_text(), re.MULTILINE)
     name = f"docker.io/{begins}"
     if name not in buildah("images", "--format", "{{.Name}}:{{.Tag}}").split():
         version = re.search(r":([\d.]+)-", begins)

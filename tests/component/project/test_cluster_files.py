@@ -6,12 +6,14 @@ those of its commit feeaf72 (unknown fields being mistakes).
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import platform
 import re
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -61,10 +63,42 @@ def test_the_launcher_installs_the_wheel_by_its_path(tmp_path: Path) -> None:
     environment = {"HOME": str(tmp_path), "PATH": f"{tmp_path}:{os.environ['PATH']}"}
     done = subprocess.run(["bash", "-c", command], env=environment, capture_output=True, text=True, check=True)
     wheel = wheels / f"rayelastic-9.8.7-{python}-{python}-manylinux_2_28_{platform.machine()}.whl"
-    assert done.stdout.split() == ["install", f"{wheel}[spark]"]
+    lock = f"{tmp_path}/rayelastic-requirements.lock"
+    assert done.stdout.split() == ["install", "-c", lock, f"{wheel}[spark]"]
     for file in CLUSTER.glob("*"):
         installs = re.findall(r"pip install.*?\brayelastic\[.*", file.read_text())
         assert not installs, f"{file.name} takes a name from an index"
+        for line in file.read_text().splitlines():
+            if "pip install" in line or "/pip install" in line:
+                assert re.search(r"-c \S+\.lock", line), f"{file.name} installs the newest of what fits"
+
+
+def test_the_image_is_built_with_the_versions_of_the_lock_file() -> None:
+    text = (CLUSTER / "Dockerfile").read_text()
+    build = re.search(r"^RUN (.*?pip wheel.*?)(?<!\\)$", text, re.MULTILINE | re.DOTALL)
+    assert build is not None
+    for variable in ("PIP_CONSTRAINT", "PIP_BUILD_CONSTRAINT"):
+        assert f"{variable}=/opt/source/requirements.lock" in build[1]
+    lock = (CLUSTER.parent / "requirements.lock").read_text()
+    for package in ("scikit-build-core", "nanobind", "cmake", "ninja", "ray", "numpy", "psutil", "pyspark", "raydp"):
+        assert re.search(rf"^{package}==.*\n\s+--hash=sha256:", lock, re.MULTILINE), f"{package} has no hash"
+
+
+def test_pip_refuses_a_package_that_differs_from_the_lock_file(tmp_path: Path) -> None:
+    """A constraint has hashes too: with the name alone on the command line, they are compared."""
+    wheel = tmp_path / "ours-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("ours-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: ours\nVersion: 1.0\n")
+        archive.writestr("ours-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr("ours-1.0.dist-info/RECORD", "")
+    right = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    for digest in (right, "0" * 64):
+        lock = tmp_path / "requirements.lock"
+        lock.write_text(f"ours==1.0 \\\n    --hash=sha256:{digest}\n")
+        where = ["--no-index", "--find-links", str(tmp_path), "--dest", str(tmp_path / "out")]
+        command = [sys.executable, "-m", "pip", "download", *where, "-c", str(lock), "ours"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert (done.returncode == 0) is (digest == right), done.stdout + done.stderr
 
 
 def test_what_the_launcher_submits_runs_in_the_environment_that_it_made(tmp_path: Path) -> None:
@@ -87,7 +121,8 @@ def test_what_the_launcher_submits_runs_in_the_environment_that_it_made(tmp_path
 def test_the_image_installs_what_its_first_stage_built() -> None:
     text = (CLUSTER / "Dockerfile").read_text()
     stages = re.findall(r"^FROM (\S+)(?: AS (\w+))?$", text, re.MULTILINE)
-    assert stages == [("rayproject/ray:2.60.0-py311", "build"), ("rayproject/ray:2.60.0-py311", "")]
+    assert stages == [("${BASE}", "build"), ("${BASE}", "")], "an argument, which may be a digest"
+    assert "ARG BASE=rayproject/ray:2.60.0-py311\n" in text
     assert "COPY --chown=ray:users . " in text
     assert "g++" not in text.split("FROM ")[2]
     left_out = set((CLUSTER.parent / ".dockerignore").read_text().split())
