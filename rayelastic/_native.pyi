@@ -800,9 +800,9 @@ class KafkaConsumer:
     A consumer of a Kafka topic, read by Operator.kafka_source. RuntimeError: the library can't be loaded, or a setting is invalid.
     """
 
-    def __init__(self, library: str, settings: Sequence[tuple[str, str]], topic: str, format: str, fields: tuple[int, int, int, int], skips: bool, expected: Schema | None = None, reader: str = '') -> None:
+    def __init__(self, library: str, settings: Sequence[tuple[str, str]], topic: str, format: str, fields: Sequence[tuple[str, int]], skips: bool, expected: Schema | None = None, reader: str = '') -> None:
         """
-        library: the file of librdkafka. fields: the numbers of the fields of key, timestamp, partition and offset, or -1. expected: the source emits dead letters of the messages that aren't of this schema, and of the source with the name `reader`.
+        library: the file of librdkafka. fields: key, timestamp, partition, offset or header:NAME, and the number of its field. expected: the source emits dead letters of the messages that aren't of this schema, and of the source with the name `reader`.
         """
 
     def assign(self, ranges: Sequence[tuple[int, int, int]]) -> None:

@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <stdexcept>
+#include <string_view>
 
 #include "rayelastic/operators/kafka/consumer.hpp"
 #include "wrappers.hpp"
@@ -36,15 +37,35 @@ KafkaFormat format_of(const std::string& format) {
   throw std::invalid_argument("format is '" + format + "', not 'bytes', 'text' or 'json'");
 }
 
+KafkaFields fields_of(const std::vector<std::pair<std::string, std::int32_t>>& numbers) {
+  constexpr std::string_view kHeader = "header:";
+  KafkaFields fields;
+  for (const auto& [part, number] : numbers) {
+    if (part.starts_with(kHeader)) {
+      fields.headers.push_back({.name = part.substr(kHeader.size()), .field = number});
+    } else if (part == "key") {
+      fields.key = number;
+    } else if (part == "timestamp") {
+      fields.timestamp = number;
+    } else if (part == "partition") {
+      fields.partition = number;
+    } else if (part == "offset") {
+      fields.offset = number;
+    } else {
+      throw std::invalid_argument("a message has no '" + part + "'");
+    }
+  }
+  return fields;
+}
+
 void make(KafkaObject* self, std::string library, std::vector<std::pair<std::string, std::string>> settings, std::string topic,
-          const std::string& format, const std::tuple<std::int32_t, std::int32_t, std::int32_t, std::int32_t>& fields, bool skips,
+          const std::string& format, const std::vector<std::pair<std::string, std::int32_t>>& fields, bool skips,
           const SchemaObject* expected, std::string reader) {
-  const auto [key, timestamp, partition, offset] = fields;
   KafkaTopic described{.library = std::move(library),
                        .settings = std::move(settings),
                        .topic = std::move(topic),
                        .format = format_of(format),
-                       .fields = {.key = key, .timestamp = timestamp, .partition = partition, .offset = offset},
+                       .fields = fields_of(fields),
                        .skips = skips,
                        .expected = expected != nullptr ? expected->schema : nullptr,
                        .reader = std::move(reader)};
@@ -66,9 +87,9 @@ void bind_kafka(nb::module_& module) {
                           "setting is invalid.")
       .def("__init__", make, nb::arg("library"), nb::arg("settings"), nb::arg("topic"), nb::arg("format"), nb::arg("fields"),
            nb::arg("skips"), nb::arg("expected") = nb::none(), nb::arg("reader") = "",
-           "library: the file of librdkafka. fields: the numbers of the fields of key, timestamp, partition and offset, or -1. expected: "
-           "the "
-           "source emits dead letters of the messages that aren't of this schema, and of the source with the name `reader`.")
+           "library: the file of librdkafka. fields: key, timestamp, partition, offset or header:NAME, and the number of its field. "
+           "expected: "
+           "the source emits dead letters of the messages that aren't of this schema, and of the source with the name `reader`.")
       .def("assign", assign, nb::arg("ranges"), nb::call_guard<nb::gil_scoped_release>(),
            "Reads these partitions, too: (partition, first offset, offset after the last one, or -1).")
       .def(

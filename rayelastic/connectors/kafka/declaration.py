@@ -40,12 +40,13 @@ Start = (
 )
 Form = Literal["bytes", "text", "json"]
 
-MESSAGE_FIELDS = ("key", "timestamp", "partition", "offset")
+HEADER = "header:"  # with its name: a part of a message
+MESSAGE_FIELDS = ("key", "timestamp", "partition", "offset", f"{HEADER}NAME")
 COMMITTED = ("committed", "committed-or-earliest", "committed-or-latest")
 OWN_SETTINGS = (  # what the runtime sets itself
     "auto.offset.reset", "bootstrap.servers", "enable.auto.commit", "enable.auto.offset.store", "enable.partition.eof",
 )  # fmt: skip
-TARGET_FIELDS = ("key", "timestamp", "partition")
+TARGET_FIELDS = ("key", "timestamp", "partition", f"{HEADER}NAME")
 SINK_SETTINGS = ("bootstrap.servers", "delivery.report.only.error", "enable.idempotence", "transactional.id")
 INTEGERS = (
     DataType.INT8, DataType.INT16, DataType.INT32, DataType.INT64,
@@ -251,7 +252,7 @@ class KafkaSink(Sink):
             "partition": ("int", lambda it: it.type in INTEGERS and not it.nullable),
         }
         for part, name in self.fields:
-            column, (declared, is_right) = schema.find(name), rights[part]
+            column, (declared, is_right) = schema.find(name), rights["key" if _is_header(part) else part]
             if column is None:
                 raise SinkError(
                     f"fields= names {name!r} as the {part} of a message, and the stream has no such field",
@@ -373,8 +374,9 @@ def kafka(
             a class or a dict with bool, int, float and str fields, each `| None` if it may be null or absent. Other
             fields of an object are left out. A message without a value is None if that is declared.
         fields: What else a message has, and the field for it: {'key': 'user', 'timestamp': 'at'}. It has `key`,
-            `timestamp`, `partition` and `offset`. Fields that the schema lacks are added: the key is then
-            `bytes | None` or, of texts and JSON, `str | None`.
+            `timestamp`, `partition`, `offset`, and `header:trace` for the last header with the name `trace`. Fields
+            that the schema lacks are added: key and headers are then `bytes | None` or, of texts and JSON,
+            `str | None`.
         start: 'earliest', 'latest', a datetime (UTC if it has no zone), or {partition: offset}. Or 'committed': where
             the group of settings['group.id'] has committed. If it has committed nothing, that is an error. Use
             'committed-or-earliest' or 'committed-or-latest' to begin there instead.
@@ -424,7 +426,8 @@ def to_kafka(
         form: 'json' writes an object with all fields. 'text' and 'bytes' write the one field that `fields` doesn't
             name. A message of None has no value.
         fields: What else a message has, and the field that it comes from: {'key': 'user'}. It has `key` (str, bytes or
-            int), `timestamp` (datetime) and `partition` (int).
+            int), `timestamp` (datetime), `partition` (int), and headers such as `header:trace` (str, bytes or int).
+            Where such a field is None, the message has no key or no such header.
         delivery: 'at-least-once' or 'exactly-once'.
         create: Create the topic with so many partitions if it is missing.
         on_bad_row: What happens to a tuple that can't be written: 'fail' or 'skip', which counts it. It is too large,
@@ -492,7 +495,7 @@ def _checked_fields(
             hint="Pass {'key': 'user'} or the like: what a message has, and the field's name",
             code=ErrorCode.WRONG_TYPE,
         )
-    if unknown := [part for part in fields if part not in parts]:
+    if unknown := [part for part in fields if part not in parts and not _is_header(part)]:
         raise error(
             f"fields={shown(fields)}: there is no {unknown[0]!r}",
             operator=operator,
@@ -500,6 +503,10 @@ def _checked_fields(
             code=ErrorCode.UNKNOWN_CHOICE,
         )
     return tuple(fields.items())
+
+
+def _is_header(part: object) -> bool:
+    return isinstance(part, str) and part.startswith(HEADER) and part != HEADER
 
 
 def _setting(value: object) -> str | Secret:
@@ -532,20 +539,21 @@ def _with_fields(declared: Schema, form: str, fields: Iterable[tuple[str, str]])
         SchemaError: A field can't be read.
     """
     key = (DataType.BINARY if form == "bytes" else DataType.STRING).default_format
-    added = {"key": (key, True), "timestamp": (MICROSECONDS, False)}
+    added = {"text": (key, True), "timestamp": (MICROSECONDS, False)}
     new, own = [], set()
     for part, name in fields:
         own.add(name)
+        kind = "text" if part == "key" or _is_header(part) else part
         column = declared.find(name)
         if column is None:
-            new.append((name, *added.get(part, (DataType.INT64.default_format, False))))
+            new.append((name, *added.get(kind, (DataType.INT64.default_format, False))))
             continue
-        right = {"key": column.type in (DataType.STRING, DataType.BINARY), "timestamp": column.format == MICROSECONDS}
-        if not right.get(part, column.type is DataType.INT64) or (column.nullable and part != "key"):
-            types = {"key": "str or bytes, perhaps None", "timestamp": "datetime"}
+        right = {"text": column.type in (DataType.STRING, DataType.BINARY), "timestamp": column.format == MICROSECONDS}
+        if not right.get(kind, column.type is DataType.INT64) or (column.nullable and kind != "text"):
+            types = {"text": "str or bytes, perhaps None", "timestamp": "datetime"}
             raise SchemaError(
                 f"field '{name}' is the {part} of a message, and can't be {column}",
-                hint=f"Declare it as {types.get(part, 'int')}",
+                hint=f"Declare it as {types.get(kind, 'int')}",
                 code=ErrorCode.WRONG_FIELD_TYPE,
             )
     for column in declared.fields:

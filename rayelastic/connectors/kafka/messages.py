@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from rayelastic.connectors.files.bad_rows import BadRow, LeftOut
 from rayelastic.connectors.json.writer import JsonFormat
+from rayelastic.connectors.kafka.declaration import HEADER
 from rayelastic.errors import ErrorCode, SinkError
 from rayelastic.graph.spec.dead_letters import OnError
 
@@ -27,12 +29,12 @@ FULL = 0.02  # seconds between two tries to add a message to a full queue
 
 
 class Encoder:
-    """Makes messages of batches: a column for `value`, and each for `key`, `timestamp` and `partition` if declared.
+    """Makes messages of batches: a column for `value`, and one for each part that is declared.
 
     Args:
         body: The description of the sink.
         schema: The schema of its tuples.
-        limit: The largest sum of the bytes of a key and a value.
+        limit: The largest sum of the bytes of a value, key and headers.
         partitions: The number of partitions.
         ask: Asks the brokers for that number.
     """
@@ -57,8 +59,10 @@ class Encoder:
 
         bad: dict[int, str] = {}
         columns = {"value": self._values(batch, bad)}
-        if (key := self._part(batch, "key")) is not None:
-            columns["key"] = (key.cast(pa.string()) if pa.types.is_integer(key.type) else key).cast(pa.binary())
+        for part, name in self._fields.items():
+            if part == "key" or part.startswith(HEADER):
+                text = batch.column(name)
+                columns[part] = (text.cast(pa.string()) if pa.types.is_integer(text.type) else text).cast(pa.binary())
         if (timestamp := self._part(batch, "timestamp")) is not None:
             columns["timestamp"] = timestamp.cast(pa.timestamp("ms", timestamp.type.tz), safe=False).cast(pa.int64())
         if (partition := self._part(batch, "partition")) is not None:
@@ -111,9 +115,8 @@ class Encoder:
     def _check_sizes(self, columns: dict[str, Any], bad: dict[int, str]) -> None:
         import pyarrow.compute as pc
 
-        sizes = pc.fill_null(pc.binary_length(columns["value"]), 0)
-        if "key" in columns:
-            sizes = pc.add(sizes, pc.fill_null(pc.binary_length(columns["key"]), 0))
+        texts = [column for part, column in columns.items() if part not in ("timestamp", "partition")]
+        sizes = functools.reduce(pc.add, [pc.fill_null(pc.binary_length(text), 0) for text in texts])
         for number in pc.indices_nonzero(pc.greater(sizes, self._limit)).to_pylist():
             bad.setdefault(number, f"its message has {sizes[number].as_py():,} bytes, and at most {self._limit:,} fit")
 
@@ -142,7 +145,7 @@ def send(
     topic: str,
     messages: pa.RecordBatch,
     wait: Callable[[], None],
-    last: dict[str, str] | None = None,
+    last: Mapping[str, str] = {},
 ) -> None:
     """Pass messages to a producer, in order.
 
@@ -151,7 +154,7 @@ def send(
         topic: Their topic.
         messages: See `Encoder`.
         wait: Called while the producer's queue is full; raises if nothing can be sent any more.
-        last: Headers of the last message.
+        last: More headers of the last message.
     """
     count = messages.num_rows
     names = messages.schema.names
@@ -159,15 +162,25 @@ def send(
         messages.column(part).to_pylist() if part in names else itertools.repeat(default, count)
         for part, default in (("value", None), ("key", None), ("partition", ANY), ("timestamp", NOW))
     )
+    headers = _headers(messages)
+    if count:
+        headers[-1] = [*headers[-1], *last.items()]
     produce = producer.produce
-    for left, value, key, partition, timestamp in zip(
-        range(count - 1, -1, -1), values, keys, partitions, timestamps, strict=True
-    ):
-        more: Any = {"headers": last} if last is not None and left == 0 else {}
+    for value, key, partition, timestamp, more in zip(values, keys, partitions, timestamps, headers, strict=True):
         while True:
             try:
-                produce(topic, value, key, partition, timestamp=timestamp, **more)
+                produce(topic, value, key, partition, timestamp=timestamp, headers=more)
                 break
             except BufferError:
                 producer.poll(FULL)
                 wait()
+
+
+def _headers(messages: pa.RecordBatch) -> list[list[tuple[str, Any]]]:
+    """Return the headers of each message; a header of None is left out."""
+    names = [part for part in messages.schema.names if part.startswith(HEADER)]
+    if not names:
+        return [[]] * messages.num_rows
+    rows = zip(*(messages.column(part).to_pylist() for part in names), strict=True)
+    heads = [part.removeprefix(HEADER) for part in names]
+    return [[(head, value) for head, value in zip(heads, row, strict=True) if value is not None] for row in rows]

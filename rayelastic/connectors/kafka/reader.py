@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from rayelastic import _native
 from rayelastic.connectors.files.bad_rows import SHOWN_ROWS
 from rayelastic.connectors.kafka.client import AWAY, CREDENTIALS, TOPICS, Client, Explained, library_file
-from rayelastic.connectors.kafka.declaration import COMMITTED, MESSAGE_FIELDS
+from rayelastic.connectors.kafka.declaration import COMMITTED
 from rayelastic.connectors.problem import Problem
 from rayelastic.connectors.secret import read_all
 from rayelastic.connectors.source import SourceOperator
@@ -131,15 +131,12 @@ class TopicReader:
         self._client = Client(settings, body.topic, self._explained)
         self._partitions = self._client.partitions()
         own = {**settings, "enable.partition.eof": "true"}
-        numbers = [body.schema.names.index(name) for name in dict(body.fields).values()]
-        at = dict(zip(dict(body.fields), numbers, strict=True))
-        key, timestamp, partition, offset = (at.get(part, -1) for part in MESSAGE_FIELDS)
         self.consumer = _native.KafkaConsumer(
             library_file(),
             list(own.items()),
             body.topic,
             body.form,
-            (key, timestamp, partition, offset),
+            [(part, body.schema.names.index(name)) for part, name in body.fields],
             body.on_bad_row is not OnError.FAIL,
             _schema_of(body) if diverts_from is not None else None,
             diverts_from or "",

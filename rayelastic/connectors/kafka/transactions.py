@@ -141,7 +141,7 @@ class Transactions:
                 filled = [batch for batch in batches if batch.num_rows]
                 for number, batch in enumerate(filled, 1):
                     is_last = number == len(filled)
-                    send(producer, self._topic, batch, self._check_open, {HEADER: token.to_text()} if is_last else None)
+                    send(producer, self._topic, batch, self._check_open, {HEADER: token.to_text()} if is_last else {})
                 self._flush(producer)  # before the offsets: librdkafka sends them for `socket.timeout.ms`, not for STEP
                 at = confluent_kafka.TopicPartition(self._topic, 0, token.epoch, metadata=token.to_text())
                 self._waited(lambda: producer.send_offsets_to_transaction([at], group, STEP))

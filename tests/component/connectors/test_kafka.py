@@ -72,6 +72,28 @@ def test_values_are_bytes_texts_or_fields_with_what_else_a_message_has(topics: T
     assert sorted(rows(topics, topic, str, on_bad_row="skip")) == [("",), ("short",)]
 
 
+def test_headers_are_fields_by_their_names(topics: Topics) -> None:
+    topic, long = topics.make(), b"of more than twelve bytes"
+    for headers in ([("trace", b"first"), ("other", b"x"), ("trace", long)], [("trace", b"")], [("trace", None)], []):
+        topics.write(topic, [b"of about as many bytes"], headers=headers)
+    fields = {"header:trace": "trace", "header:other": "o", "header:trace.id": "none"}
+    value = b"of about as many bytes"
+    assert rows(topics, topic, bytes, fields=fields) == [
+        (value, long, b"x", None), (value, b"", None, None), (value, None, None, None), (value, None, None, None)
+    ]  # fmt: skip
+    assert rows(topics, topic, str, fields={"header:trace": "trace"})[0] == (value.decode(), long.decode())
+    schema = {"value": str, "trace": str}
+    assert len(rows(topics, topic, schema, fields={"header:trace": "trace"}, on_bad_row="skip")) == 0, (
+        "JSON is asked for"
+    )
+    topics.write(topic, [b'{"n": 1}', b'{"n": 2}'], headers=[("trace", b"\xff")])
+    topics.write(topic, [b'{"n": 3}'], headers=[("trace", b"\xc3\xa9")])
+    read = rows(topics, topic, {"n": int, "trace": str}, fields={"header:trace": "trace"}, on_bad_row="skip")
+    assert read == [(3, "\u00e9")], "a header that isn't UTF-8, or is missing, makes a bad message"
+    with pytest.raises(JobFailedError, match=r"header 'trace'"):
+        rows(topics, topic, {"n": int, "trace": str}, fields={"header:trace": "trace"}, start={0: 4})
+
+
 def test_fields_of_objects_go_into_the_users_own_class(topics: Topics) -> None:
     topic = topics.make()
     sent = {"n": 3, "more": [{"n": 4}], "price": 1.5e2, "ok": True}
@@ -382,6 +404,10 @@ def test_wrong_arguments_are_errors_at_the_declaration() -> None:
         declared("localhost:9092", "t", settings={"enable.auto.commit": True})
     with raises(SourceError, "unknown-choice", "'headers'"):
         declared("localhost:9092", "t", fields={"headers": "h"})
+    with raises(SourceError, "unknown-choice", "'header:'"):
+        declared("localhost:9092", "t", fields={"header:": "h"})
+    with raises(SchemaError, "wrong-field-type", "header:h"):
+        declared("localhost:9092", "t", {"h": int}, fields={"header:h": "h"})
     with raises(GraphError, "unknown-choice", "start"):
         declared("localhost:9092", "t", start="now")
     with raises(GraphError, "unknown-choice", "stop"):

@@ -72,6 +72,27 @@ def test_messages_are_objects_texts_or_bytes_with_key_time_and_partition(topics:
     assert [one.value() for one in topics.read("raw")] == [b"\xff\x00"]
 
 
+@pytest.mark.parametrize("delivery", ["at-least-once", "exactly-once"])
+def test_fields_are_headers_of_messages(topics: Topics, delivery: str, tmp_path: Path) -> None:
+    topic = topics.make()
+    rows = [("a", "first", 1), ("b", None, 2), ("c", "", 3)]
+    topology = rel.Topology("write")
+    into = rel.to_kafka(
+        topics.address,
+        topic,
+        fields={"header:trace": "trace", "header:n": "n"},
+        delivery=delivery,  # type: ignore[arg-type]
+    )
+    topology.source(rel.rows(rows, {"text": str, "trace": str | None, "n": int}), name="rows").sink(into, name="out")
+    rel.run(topology, rel.JobConfig(checkpoint=rel.Checkpoint(tmp_path / "checkpoints")))
+    own = [[pair for pair in one.headers() or [] if pair[0] != "rayelastic"] for one in topics.read(topic)]
+    assert own == [[("trace", b"first"), ("n", b"1")], [("n", b"2")], [("trace", b""), ("n", b"3")]]
+    with raises(SinkError, "unknown-field", "header:trace"):
+        write(topics, topic, [(1,)], {"n": int}, fields={"header:trace": "trace"})
+    with raises(SinkError, "wrong-field-type", "header:n"):
+        write(topics, topic, [(1.5,)], {"n": float}, fields={"header:n": "n"})
+
+
 def test_a_key_keeps_its_order_and_its_partition(topics: Topics) -> None:
     topic = topics.make(4)
     write(topics, topic, [(n, f"user{n % 10}") for n in range(2000)], {"n": int, "k": str}, fields={"key": "k"})
@@ -401,9 +422,10 @@ class Away:
         self.topology.source(testing.script(events, {"n": int}), name="rows").sink(into, name="out")
         self.config = rel.JobConfig(checkpoint=rel.Checkpoint(every=0.2))
 
-    def pause(self, job: rel.Job) -> None:
-        """Have the broker stand still when it has 100 rows, and have the job receive more."""
+    def pause(self, job: rel.Job, patience: float, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Have the broker stand still when it has 100 rows, and have the job receive more; the sink waits so long."""
         wait_until(job, lambda: len(self.topics.read(self.topic)) == 100, look=0.1)
+        monkeypatch.setattr(transactions, "TIMEOUT", patience)
         self.topics.broker.pause()
         self.gates[0].open()
 
@@ -425,11 +447,10 @@ def test_a_job_is_stopped_while_its_broker_is_away(
     topics: Topics, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its savepoint has what the topic lacks; a producer with an open transaction doesn't wait for the broker."""
-    monkeypatch.setattr(transactions, "TIMEOUT", 2.0)
     away = Away(topics)
     with closing(rel.start(away.topology, away.config)) as job:
         try:
-            away.pause(job)
+            away.pause(job, 2.0, monkeypatch)
             wait_until_received(job, "out", 200)
             with raises(
                 JobFailedError, "sink-unreachable", "'out'", topics.address, "100 messages", "in the savepoint"
@@ -453,11 +474,10 @@ def test_a_job_is_stopped_while_its_broker_is_away(
 def test_a_broker_that_is_away_for_longer_costs_and_doubles_no_row(
     topics: Topics, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(transactions, "TIMEOUT", 1.0)
     away = Away(topics)
     with closing(rel.start(away.topology, away.config)) as job:
         try:
-            away.pause(job)
+            away.pause(job, 1.0, monkeypatch)
             wait_until(job, lambda: job.status.outage)  # it waits for the end of it, up to `outage_timeout`
             outage = f"{job.status.outage}"
             assert "'out'" in outage, outage

@@ -1,5 +1,6 @@
 #include "operators/kafka/decoder.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -116,11 +117,13 @@ Decoder::Decoder(const KafkaTopic& topic, std::shared_ptr<const Schema> schema, 
     : topic_(topic), schema_(std::move(schema)), library_(library) {
   const auto count = static_cast<std::int32_t>(schema_->fields().size());
   const KafkaFields& fields = topic.fields;
-  for (const std::int32_t field : {fields.key, fields.timestamp, fields.partition, fields.offset})
+  std::vector<std::int32_t> others = {fields.key, fields.timestamp, fields.partition, fields.offset};
+  for (const KafkaHeader& header : fields.headers) others.push_back(header.field);
+  for (const std::int32_t field : others)
     if (field < -1 || field >= count) throw std::invalid_argument("a field of the message isn't in the schema");
   for (std::int32_t number = 0; number < count; ++number) {
-    if (number == fields.key || number == fields.timestamp || number == fields.partition || number == fields.offset) continue;
-    values_.push_back(&schema_->fields()[static_cast<std::size_t>(number)]);
+    if (std::find(others.begin(), others.end(), number) == others.end())
+      values_.push_back(&schema_->fields()[static_cast<std::size_t>(number)]);
   }
   if (topic.format != KafkaFormat::Json && values_.size() != 1) throw std::invalid_argument("bytes and text have one field");
   seen_.resize(values_.size());
@@ -154,15 +157,41 @@ std::string Decoder::decode_metadata(const Message& message, std::byte* record, 
     if (type == kNoTimestamp) return "it has no timestamp";
     put(topic_.fields.timestamp, milliseconds * kMicroseconds);
   }
+  std::string problem;
   if (topic_.fields.key >= 0) {
-    const Field& field = schema_->fields()[static_cast<std::size_t>(topic_.fields.key)];
-    if (message.key == nullptr) return field.nullable ? "" : "it has no key";
-    const std::string_view key(static_cast<const char*>(message.key), message.key_len);
-    if (field.type == Type::String && rel_text_is_valid(key.data(), static_cast<std::int64_t>(key.size())) == 0)
-      return "its key isn't UTF-8";
-    put_text(*schema_, field, key, record, texts);
+    const auto* const key = static_cast<const char*>(message.key);
+    const std::optional<std::string_view> value = key != nullptr ? std::optional(std::string_view(key, message.key_len)) : std::nullopt;
+    problem = put_part(topic_.fields.key, "key", value, record, texts);
   }
+  for (const KafkaHeader& asked : topic_.fields.headers) {
+    if (problem.empty()) problem = put_part(asked.field, "header '" + asked.name + "'", header(message, asked.name), record, texts);
+  }
+  return problem;
+}
+
+std::string Decoder::put_part(std::int32_t number, const std::string& part, std::optional<std::string_view> value, std::byte* record,
+                              char*& texts) const {
+  const Field& field = schema_->fields()[static_cast<std::size_t>(number)];
+  if (!value.has_value()) return field.nullable ? "" : "it has no " + part;
+  if (field.type == Type::String && rel_text_is_valid(value->data(), static_cast<std::int64_t>(value->size())) == 0)
+    return "its " + part + " isn't UTF-8";
+  put_text(*schema_, field, *value, record, texts);
   return {};
+}
+
+std::optional<std::string_view> Decoder::header(const Message& message, const std::string& name) const {
+  Headers* headers = nullptr;
+  const void* value = nullptr;
+  std::size_t bytes = 0;
+  if (library_.message_headers(&message, &headers) != kNoError) return std::nullopt;
+  if (library_.header_get_last(headers, name.c_str(), &value, &bytes) != kNoError || value == nullptr) return std::nullopt;
+  return std::string_view(static_cast<const char*>(value), bytes);
+}
+
+std::size_t Decoder::most_bytes(const Message& message) const {
+  std::size_t bytes = message.len + message.key_len;
+  for (const KafkaHeader& asked : topic_.fields.headers) bytes += header(message, asked.name).value_or(std::string_view()).size();
+  return bytes;
 }
 
 void Decoder::note_member(const json::Quoted& key, std::string_view literal) {

@@ -1,9 +1,10 @@
-// Makes a record of a message: its key, timestamp, partition and offset where they are asked for, and its value as bytes, text, or the
-// fields of an object of JSON. JSON follows the rules of rayelastic/connectors/json/values.py; a test compares the two.
+// Makes a record of a message: its key, timestamp, partition, offset and headers where they are asked for, and its value as bytes, text, or
+// the fields of an object of JSON. JSON follows the rules of rayelastic/connectors/json/values.py; a test compares the two.
 #pragma once
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,8 +24,10 @@ class Decoder {
   // Throws std::invalid_argument: the schema doesn't fit.
   Decoder(const KafkaTopic& topic, std::shared_ptr<const Schema> schema, const Library& library);
 
-  // Writes the record, whose texts go to `texts`, which is moved behind them: no more bytes than key and value have. Returns why it isn't of
-  // the schema; empty: it is.
+  // The most bytes that the texts of its record have.
+  [[nodiscard]] std::size_t most_bytes(const Message& message) const;
+
+  // Writes the record, whose texts go to `texts`, which is moved behind them. Returns why it isn't of the schema; empty: it is.
   [[nodiscard]] std::string decode(const Message& message, std::byte* record, char*& texts);
 
  private:
@@ -34,6 +37,11 @@ class Decoder {
     bool is_twice = false;
   };
 
+  // The last value of a header; none: the message has no such header, or one without a value.
+  [[nodiscard]] std::optional<std::string_view> header(const Message& message, const std::string& name) const;
+  // Writes a key or header. Returns why it doesn't fit its field.
+  [[nodiscard]] std::string put_part(std::int32_t number, const std::string& part, std::optional<std::string_view> value, std::byte* record,
+                                     char*& texts) const;
   [[nodiscard]] std::string decode_metadata(const Message& message, std::byte* record, char*& texts) const;
   [[nodiscard]] std::string decode_object(std::string_view text, std::byte* record, char*& texts);
   [[nodiscard]] std::string decode_value(const Field& field, std::string_view literal, std::byte* record, char*& texts) const;

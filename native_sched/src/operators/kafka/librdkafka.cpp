@@ -40,6 +40,8 @@ Library loaded(const std::string& path) {
   find(file, "rd_kafka_consume_batch_queue", library.consume_batch_queue);
   find(file, "rd_kafka_message_destroy", library.message_destroy);
   find(file, "rd_kafka_message_timestamp", library.message_timestamp);
+  find(file, "rd_kafka_message_headers", library.message_headers);
+  find(file, "rd_kafka_header_get_last", library.header_get_last);
   find(file, "rd_kafka_topic_partition_list_new", library.list_new);
   find(file, "rd_kafka_topic_partition_list_add", library.list_add);
   find(file, "rd_kafka_topic_partition_list_set_offset", library.list_set_offset);

@@ -16,6 +16,7 @@ struct Conf;
 struct Queue;
 struct Partitions;  // rd_kafka_topic_partition_list_t
 struct Error;
+struct Headers;
 
 struct Message {  // rd_kafka_message_t
   int err;
@@ -53,6 +54,8 @@ struct Library {
   ssize_t (*consume_batch_queue)(Queue*, int timeout_ms, Message**, std::size_t);
   void (*message_destroy)(Message*);
   std::int64_t (*message_timestamp)(const Message*, int* type);
+  int (*message_headers)(const Message*, Headers**);
+  int (*header_get_last)(const Headers*, const char* name, const void** value, std::size_t* bytes);
   Partitions* (*list_new)(int size);
   void* (*list_add)(Partitions*, const char* topic, std::int32_t partition);
   int (*list_set_offset)(Partitions*, const char* topic, std::int32_t partition, std::int64_t offset);

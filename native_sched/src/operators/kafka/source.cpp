@@ -137,7 +137,7 @@ class KafkaSource final : public Operator {
     count_ = consumer_->consume(messages_.data(), messages_.size());
     std::size_t bytes = 0;
     for (std::size_t at = 0; at < count_; ++at)
-      bytes += decoder_.has_value() && messages_[at]->err == kafka::kNoError ? messages_[at]->len + messages_[at]->key_len : 0;
+      bytes += decoder_.has_value() && messages_[at]->err == kafka::kNoError ? decoder_->most_bytes(*messages_[at]) : 0;
     chunk_ = bytes > 0 ? Chunk::allocate(bytes) : ChunkRef();
     texts_ = bytes > 0 ? chunk_->data() : nullptr;
     return count_ > 0;

@@ -26,12 +26,18 @@ namespace rayelastic {
 
 enum class KafkaFormat : std::uint8_t { Bytes, Text, Json };
 
+struct KafkaHeader {
+  std::string name;
+  std::int32_t field = -1;
+};
+
 // Which fields of the schema have what; -1: none. The others are of the value.
 struct KafkaFields {
   std::int32_t key = -1;
   std::int32_t timestamp = -1;
   std::int32_t partition = -1;
   std::int32_t offset = -1;
+  std::vector<KafkaHeader> headers = {};
 };
 
 struct KafkaTopic {
