@@ -37,8 +37,9 @@ SESSION = 4000  # ms until a killed broker may register again; less fences a bro
 
 def missing() -> str:
     """Return what a broker needs and isn't there; empty: nothing."""
-    if not shutil.which("java"):
-        return "java"
+    for program in ("java", "openssl"):
+        if not shutil.which(program):
+            return program
     return "" if list(JARS.glob("kafka_2.13-*.jar")) else "Kafka"
 
 
@@ -56,7 +57,7 @@ class Broker:
     """One broker, and its folder.
 
     Clients that ask at its second listener, `proxied`, are sent there again, so a proxy may stand between. Its third
-    one, `guarded`, asks for a user and a password by SASL.
+    one, `guarded`, speaks TLS with the certificate `certificate`, and asks for a user and a password by SASL.
 
     Args:
         folder: An empty folder.
@@ -70,6 +71,8 @@ class Broker:
         self.proxied = f"127.0.0.1:{self.proxy_port}"  # of a proxy to `behind_port`
         self.guarded = f"127.0.0.1:{guarded}"
         self._port = port
+        self.certificate = folder / "certificate.pem"
+        _certify(self.certificate, folder / "certificate.key")
         settings = {
             "process.roles": "broker,controller",
             "node.id": "1",
@@ -80,7 +83,9 @@ class Broker:
             "controller.listener.names": "CONTROLLER",
             "inter.broker.listener.name": "PLAINTEXT",
             "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,PROXIED:PLAINTEXT,"
-            "GUARDED:SASL_PLAINTEXT",
+            "GUARDED:SASL_SSL",
+            "listener.name.guarded.ssl.keystore.type": "PEM",
+            "listener.name.guarded.ssl.keystore.location": f"{folder}/certificate.key",
             "listener.name.guarded.sasl.enabled.mechanisms": "PLAIN",
             "listener.name.guarded.plain.sasl.jaas.config": "org.apache.kafka.common.security.plain.PlainLoginModule "
             f'required user_{USER}="{PASSWORD}";',
@@ -147,6 +152,15 @@ class Broker:
         with Path(self._folder, "log").open("ab") as log:
             command = ["java", *JVM, "-cp", f"{JARS}/*", *arguments]
             return subprocess.Popen(command, stdout=log, stderr=log, cwd=self._folder, env={**os.environ, "LANG": "C"})
+
+
+def _certify(certificate: Path, pair: Path) -> None:
+    """Write a certificate for this machine, and a file with its key and itself."""
+    key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", str(pair))
+    names = ("-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "30")
+    subprocess.run(["openssl", "req", "-x509", *key, *names, "-out", str(certificate)], check=True, capture_output=True)
+    with pair.open("a", encoding="ascii") as both:
+        both.write(certificate.read_text(encoding="ascii"))
 
 
 def _free_ports(count: int) -> list[int]:

@@ -17,6 +17,7 @@ import rayelastic as rel
 from rayelastic.connectors.secret import Secret
 from tests.kafka import Topics, kafka_broker, needs_kafka, topics
 from tests.postgres import needs_postgres, postgres_server
+from tests.raising import raises
 from tests.waiting import wait_until
 from tools.kafka import PASSWORD, USER
 
@@ -182,7 +183,8 @@ def test_brokers_that_ask_for_a_password_get_the_secret(
 ) -> None:
     monkeypatch.setenv("OF_THE_BROKER", PASSWORD)
     settings: dict[str, object] = {
-        "security.protocol": "SASL_PLAINTEXT",
+        "security.protocol": "SASL_SSL",
+        "ssl.ca.location": str(topics.broker.certificate),
         "sasl.mechanism": "PLAIN",
         "sasl.username": USER,
         "sasl.password": rel.secret("OF_THE_BROKER"),
@@ -198,6 +200,11 @@ def test_brokers_that_ask_for_a_password_get_the_secret(
     assert sorted(t.number for t in rel.run(reading)["out"]) == sorted(2 * [row.number for row in ROWS])
     assert not [name for name, content in written(tmp_path) if PASSWORD.encode() in content]
     assert PASSWORD.encode() not in cloudpickle.dumps(reading)
+    unknown = {**settings, "ssl.ca.location": "probe"}  # the authorities of the system, which don't know the broker
+    other = rel.Topology("not_believed")
+    other.source(rel.kafka(brokers, topic, bytes, settings=unknown), name="messages").sink(rel.count(), name="out")
+    with raises(rel.errors.SourceError, "bad-credentials", "certificate"):
+        rel.run(other)
     monkeypatch.setenv("OF_THE_BROKER", WRONG)
     with pytest.raises(rel.errors.RayelasticError) as raised:
         rel.run(reading)
