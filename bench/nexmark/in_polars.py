@@ -62,7 +62,7 @@ def q8(people: Any, auctions: Any, _: Any) -> Any:
 
 
 def q11(_: Any, __: Any, bids: Any) -> Any:
-    first = (COL("date_time").diff() >= pl.duration(seconds=10)).cum_sum().fill_null(0).over("bidder")
+    first = (COL("date_time").diff() > pl.duration(seconds=10)).cum_sum().fill_null(0).over("bidder")
     sessions = bids.select("bidder", "date_time", session=first).group_by("bidder", "session")
     return sessions.agg(start=COL("date_time").min(), end=COL("date_time").max(), bids=pl.len())
 

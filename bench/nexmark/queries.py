@@ -190,7 +190,7 @@ def q10(s: Streams) -> Any:
 
 @_query("bids")
 def q11(s: Streams) -> Any:
-    """Count the bids of each bidder's sessions, which end after 10 s without a bid."""
+    """Count the bids of each bidder's sessions; a bid is at most 10 s after the one before."""
     return timed(s.bids).key_by("bidder").session(gap=10).aggregate(bids=rel.count())
 
 

@@ -49,7 +49,7 @@ SQL = {
     "q10": f"SELECT auction, bidder, price, date_time, extra, {DAY}, strftime(date_time, '%H:%M') AS minute FROM bids",
     "q11": """
         WITH gaps AS (
-            SELECT bidder, date_time, date_time - lag(date_time) OVER w >= INTERVAL 10 SECOND AS first
+            SELECT bidder, date_time, date_time - lag(date_time) OVER w > INTERVAL 10 SECOND AS first
             FROM bids WINDOW w AS (PARTITION BY bidder ORDER BY date_time)),
         sessions AS (
             SELECT bidder, date_time, count(*) FILTER (first) OVER (PARTITION BY bidder ORDER BY date_time) AS session
