@@ -23,15 +23,17 @@ class Topics:
 
     Args:
         broker: The broker.
+        others: The others of its cluster.
     """
 
-    def __init__(self, broker: kafka.Broker) -> None:
+    def __init__(self, broker: kafka.Broker, *others: kafka.Broker) -> None:
         import confluent_kafka
         from confluent_kafka.admin import AdminClient
 
         self.broker = broker
-        self.address = broker.address
-        self._settings: dict[str, Any] = {"bootstrap.servers": broker.address, "log_level": 0}
+        self.address = ",".join(one.address for one in (broker, *others))
+        self._copies = 1 + len(others)
+        self._settings: dict[str, Any] = {"bootstrap.servers": self.address, "log_level": 0}
         self._admin = AdminClient(self._settings)
         self._producer = confluent_kafka.Producer({**self._settings, "linger.ms": 2, "enable.idempotence": True})
 
@@ -40,7 +42,7 @@ class Topics:
         from confluent_kafka.cimpl import NewTopic
 
         name = name or f"topic{next(_numbers)}"
-        self._admin.create_topics([NewTopic(name, partitions, 1, config=settings)])[name].result()
+        self._admin.create_topics([NewTopic(name, partitions, self._copies, config=settings)])[name].result()
         while self._admin.list_topics(name, 10).topics[name].error is not None:
             continue  # the broker makes it known a little later
         return name

@@ -15,7 +15,7 @@ import socket
 import subprocess
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -61,12 +61,19 @@ class Broker:
 
     Args:
         folder: An empty folder.
+        node: Its number in the cluster.
+        controllers: The port of each node's controller; by default it is alone.
+        name: The cluster's id; by default a new one.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(
+        self, folder: Path, node: int = 1, controllers: Mapping[int, int] | None = None, name: str = ""
+    ) -> None:
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
-        port, controller, guarded, self.behind_port, self.proxy_port = _free_ports(5)
+        port, free, guarded, self.behind_port, self.proxy_port = _free_ports(5)
+        controllers = controllers or {node: free}
+        copies = len(controllers)
         self.address = f"127.0.0.1:{port}"
         self.proxied = f"127.0.0.1:{self.proxy_port}"  # of a proxy to `behind_port`
         self.guarded = f"127.0.0.1:{guarded}"
@@ -75,9 +82,9 @@ class Broker:
         _certify(self.certificate, folder / "certificate.key")
         settings = {
             "process.roles": "broker,controller",
-            "node.id": "1",
-            "controller.quorum.voters": f"1@127.0.0.1:{controller}",
-            "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller},"
+            "node.id": f"{node}",
+            "controller.quorum.voters": ",".join(f"{one}@127.0.0.1:{at}" for one, at in controllers.items()),
+            "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controllers[node]},"
             f"PROXIED://127.0.0.1:{self.behind_port},GUARDED://{self.guarded}",
             "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port},PROXIED://{self.proxied},GUARDED://{self.guarded}",
             "controller.listener.names": "CONTROLLER",
@@ -90,9 +97,11 @@ class Broker:
             "listener.name.guarded.plain.sasl.jaas.config": "org.apache.kafka.common.security.plain.PlainLoginModule "
             f'required user_{USER}="{PASSWORD}";',
             "log.dirs": f"{folder}/data",
-            "offsets.topic.replication.factor": "1",
-            "transaction.state.log.replication.factor": "1",
-            "transaction.state.log.min.isr": "1",
+            "default.replication.factor": f"{copies}",
+            "min.insync.replicas": f"{copies // 2 + 1}",
+            "offsets.topic.replication.factor": f"{copies}",
+            "transaction.state.log.replication.factor": f"{copies}",
+            "transaction.state.log.min.isr": f"{copies // 2 + 1}",
             "share.coordinator.state.topic.replication.factor": "1",
             "share.coordinator.state.topic.min.isr": "1",
             "group.initial.rebalance.delay.ms": "0",
@@ -101,12 +110,20 @@ class Broker:
         }
         self._file = folder / "server.properties"
         self._file.write_text("".join(f"{name}={value}\n" for name, value in settings.items()), encoding="utf-8")
-        cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        self._java("kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(self._file)).wait()
+        self._java("kafka.tools.StorageTool", "format", "-t", name or _new_id(), "-c", str(self._file)).wait()
+
+    def launch(self) -> None:
+        """Start it."""
+        self._process = self._java("kafka.Kafka", str(self._file))
 
     def start(self) -> None:
         """Start it, and wait until it answers."""
-        self._process = self._java("kafka.Kafka", str(self._file))
+        self.launch()
+        self.await_answer()
+
+    def await_answer(self) -> None:
+        """Wait until it answers."""
+        assert self._process is not None
         waited = 0.0
         while not self._answers():
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -154,6 +171,10 @@ class Broker:
             return subprocess.Popen(command, stdout=log, stderr=log, cwd=self._folder, env={**os.environ, "LANG": "C"})
 
 
+def _new_id() -> str:
+    return base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+
+
 def _certify(certificate: Path, pair: Path) -> None:
     """Write a certificate for this machine, and a file with its key and itself."""
     key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", str(pair))
@@ -179,10 +200,25 @@ def _free_ports(count: int) -> list[int]:
 @contextmanager
 def running() -> Iterator[Broker]:
     """Start a broker, and end it after the block."""
+    with cluster(1) as (broker,):
+        yield broker
+
+
+@contextmanager
+def cluster(size: int) -> Iterator[Sequence[Broker]]:
+    """Start brokers that keep a copy of each message each, and end them after the block."""
+    controllers = dict(enumerate(_free_ports(size), 1))
     with tempfile.TemporaryDirectory(prefix="kafka-", ignore_cleanup_errors=True) as folder:
-        broker = Broker(Path(folder))
-        broker.start()
+        brokers, name = [], _new_id()
+        for node in controllers:
+            Path(folder, f"{node}").mkdir()
+            brokers.append(Broker(Path(folder, f"{node}"), node, controllers, name))
         try:
-            yield broker
+            for broker in brokers:
+                broker.launch()
+            for broker in brokers:
+                broker.await_answer()
+            yield brokers
         finally:
-            broker.kill()
+            for broker in brokers:
+                broker.kill()
