@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from rayelastic.connectors.description import FileSink
+    from rayelastic.connectors.output.epochs import EpochSink
     from rayelastic.connectors.output.formats import FileFormat
     from rayelastic.graph.records.schema import Schema
     from rayelastic.graph.spec.operator_spec import OperatorSpec
@@ -149,6 +150,20 @@ class NewSink:
         problem = Problem()
         native = self.batches(problem.of(writer.write))
         return SinkOperator(native, writer, self.before, writer.abandon, begin=writer.begin, problem=problem)
+
+    def by_epoch(self, writer: EpochSink) -> SinkOperator:
+        """Make a sink that writes each epoch in one commit."""
+        problem = Problem()
+        return SinkOperator(
+            self.batches(problem.of(writer.write)),
+            writer,
+            self.before,
+            writer.abandon,
+            stops=writer.save,
+            begin=writer.begin,
+            problem=problem,
+            left_out=writer.left_out,
+        )
 
 
 def file_sink(format_of: Callable[[Schema], FileFormat], new: NewSink, body: FileSink) -> SinkOperator:

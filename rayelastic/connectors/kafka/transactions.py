@@ -12,66 +12,33 @@ The token is an offset of a consumer group that nobody subscribes to, on partiti
 from __future__ import annotations
 
 import contextlib
-import json
 import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rayelastic.connectors.kafka.client import AWAY, LOOK, REJECTED, SHARED, Explained
 from rayelastic.connectors.kafka.messages import send
+from rayelastic.connectors.output.epochs import FencedError, Token, Transactions
 from rayelastic.errors import DeclarationError, SinkError, SinkLostError
 
 if TYPE_CHECKING:
     import confluent_kafka
     import pyarrow as pa
 
-__all__ = ["MOST_RUNS", "FencedError", "Token", "Transactions", "raising"]
+__all__ = ["TopicTransactions", "raising"]
 
 T = TypeVar("T")
 
 TIMEOUT = 20.0  # seconds for each request of a transaction; librdkafka repeats it meanwhile
 STEP = 0.5  # seconds of one call of librdkafka: so long a call continues after `close`
 HEADER = "rayelastic"  # of the last message of an epoch
-MOST_RUNS = 50  # that a token remembers: the brokers limit its text to 4 KiB
 FENCED = frozenset({"_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH", "INVALID_PRODUCER_ID_MAPPING"})
 
 
-class FencedError(Exception):
-    """The brokers reject this producer: another one has taken its place, or they have ended its transaction."""
-
-
-@dataclass(frozen=True, slots=True)
-class Token:
-    """What the topic says of its last transaction.
-
-    Args:
-        epoch: The epoch whose messages are in the topic, with all before.
-        by: The run that made that epoch.
-        run: The run that may write.
-        runs: The runs that have been allowed to, in order, this one included.
-    """
-
-    epoch: int
-    by: str
-    run: str
-    runs: tuple[str, ...] = ()
-
-    def to_text(self) -> str:
-        """Return its text."""
-        return json.dumps(asdict(self))
-
-    @staticmethod
-    def of(epoch: int, text: str) -> Token:
-        """Read a token."""
-        held = json.loads(text)
-        return Token(epoch, str(held["by"]), str(held["run"]), tuple(held["runs"]))
-
-
-class Transactions:
+class TopicTransactions(Transactions):
     """Writes transactions, one at a time.
 
     Args:

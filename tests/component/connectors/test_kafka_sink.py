@@ -20,8 +20,8 @@ from rayelastic import testing
 from rayelastic.connectors.kafka import messages, transactions
 from rayelastic.connectors.kafka.declaration import Delivery, KafkaSink
 from rayelastic.connectors.kafka.messages import Encoder
-from rayelastic.connectors.kafka.transactions import Token
 from rayelastic.connectors.kafka.writer import TransactionalTopic
+from rayelastic.connectors.output.epochs import Token
 from rayelastic.connectors.output.record import Output
 from rayelastic.errors import GraphError, JobFailedError, SinkError, SinkLostError, SinkTakenError, StateError
 from rayelastic.graph.records.schema import Schema
