@@ -28,7 +28,7 @@ MACHINES = ("x86_64", "aarch64")
 GLIBC = "2.28"  # RHEL 8, Debian 10, Ubuntu 20.04 and newer
 MOST_BYTES = 5_000_000
 
-TEST_EXTRAS = "kafka,plot,postgres"  # what the tests need of the wheel's own extras
+TEST_EXTRAS = "delta,kafka,plot,postgres"  # what the tests need of the wheel's own extras
 TEST_TOOLS = (
     *("axe-playwright-python", "hypothesis", "jupyter-server", "jupyter-server-proxy", "pandas", "playwright"),
     *("pytest", "pytest-timeout", "pytest-xdist"),

@@ -17,6 +17,9 @@ from rayelastic.connectors.call.writer import call_sink
 from rayelastic.connectors.csv.declaration import CsvSink, csv, read_csv
 from rayelastic.connectors.csv.form import CsvSource
 from rayelastic.connectors.csv.writer import CsvFormat
+from rayelastic.connectors.delta.declaration import DeltaSink, DeltaSource, delta
+from rayelastic.connectors.delta.reader import DeltaReader
+from rayelastic.connectors.delta.writer import delta_sink
 from rayelastic.connectors.files.locations import identities
 from rayelastic.connectors.generate.declaration import (
     CallableSource,
@@ -68,6 +71,7 @@ __all__ = [  # what users call as `rel.csv(...)`
     "call",
     "callable",
     "csv",
+    "delta",
     "generate",
     "interval",
     "json",
@@ -98,6 +102,7 @@ READERS: dict[type, Callable[[Any], BatchReader]] = {
     ArrowSource: TableReader,
     BadRows: BadRowReader,
     CsvSource: RowReader,
+    DeltaSource: DeltaReader,
     JsonSource: RowReader,
     ParquetSource: ParquetReader,
 }
@@ -120,6 +125,7 @@ SINKS: dict[type, Callable[[NewSink, Any], SinkOperator]] = {
     CallSink: call_sink,
     CountSink: count_sink,
     CsvSink: partial(file_sink, CsvFormat),
+    DeltaSink: delta_sink,
     GrowingSink: growing_sink,
     JsonSink: partial(file_sink, JsonFormat),
     KafkaSink: kafka_sink,

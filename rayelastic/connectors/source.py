@@ -122,11 +122,12 @@ def batch_source(spec: OperatorSpec, schema: _native.Schema, reader: BatchReader
     """Make a source that is fed with the batches of a reader."""
     native, feeder = native_feeder(spec, schema)
     reader.unread = frozenset(spec.unread)
-    problem, paths = Problem(), tuple(getattr(spec.body, "paths", ()))
-    files = identities(paths)
+    problem = Problem()
 
     def feed() -> None:
         try:
+            paths = tuple(getattr(reader.body, "paths", ()))
+            files = identities(paths)
             splits = FileSplits(feeder, paths)
             for item in reader.batches():
                 if isinstance(item, int):

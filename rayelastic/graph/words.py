@@ -245,7 +245,7 @@ MODULE: dict[str, str] = {
         ("timer", "ticks", "every", "periodic"),
         "rel.interval(seconds); to slow a stream: .throttle(per_second)",
     ),
-    **dict.fromkeys(("delta", "iceberg", "hudi"), "rel.parquet(path), or rel.spark.sink with Spark's own format"),
+    **dict.fromkeys(("iceberg", "hudi"), "rel.parquet(path), or rel.spark.sink with Spark's own format"),
     **dict.fromkeys(
         ("s3", "gcs", "hdfs", "azure", "blob"), "rel.parquet('s3://bucket/path'), or text, csv, json: paths are URIs"
     ),
@@ -285,6 +285,7 @@ MODULE: dict[str, str] = {
     **dict.fromkeys(("collect_list", "array_agg"), ".key_by(field).window(count=n).collect()"),
     **dict.fromkeys(("Config", "Settings"), "rel.JobConfig(...)"),
     **dict.fromkeys(("lit", "when", "expr", "udf"), "a function: .with_columns(column=lambda t: t.field * 2)"),
+    **dict.fromkeys(("DeltaTable", "delta_table", "read_delta", "write_delta", "write_deltalake"), "rel.delta(table)"),
     "KafkaSource": "rel.kafka(brokers, topic)",
     **dict.fromkeys(("KafkaSink", "kafka_sink", "write_kafka"), "rel.to_kafka(brokers, topic)"),
     "window": "stream.event_time(field).key_by(field).window(seconds=60)",

@@ -21,6 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import deltalake
 import pyarrow.parquet
 import pytest
 
@@ -224,6 +225,11 @@ def read_numbered(place: Path) -> list[int]:
     return [int(file.read_text()) for file in place.iterdir()]
 
 
+def read_delta(place: Path) -> list[int]:
+    rows: list[int] = deltalake.DeltaTable(place).to_pyarrow_table()["n"].to_pylist()
+    return rows
+
+
 def read_table(server: str, table: str) -> list[int]:
     import psycopg
 
@@ -240,6 +246,7 @@ SINKS: Mapping[str, Kind] = {
     "one.csv": (lambda at: rel.csv(str(at)), read_csv),
     "one.jsonl": (lambda at: rel.json(str(at)), read_json),
     "growing": (lambda at: rel.spark.sink_stream(str(at), seconds=0.2), read_parquet),
+    "delta": (lambda at: rel.delta(at), read_delta),
     "ledger": (lambda at: rel.call(Booked(at)), ledger.read),
     "numbered": (lambda at: rel.call(Numbered(at), numbered=True), read_numbered),
     "list": (lambda _: rel.list(), None),

@@ -15,16 +15,18 @@ from tests.waiting import wait_until_taken
 
 pytestmark = [pytest.mark.edges, pytest.mark.usefixtures("ray_cluster")]
 
-SINKS = ["parquet", "one.csv", "ledger", "list"]
+SINKS = ["parquet", "one.csv", "delta", "ledger", "list"]
 SHOTS = {
     RUNNING: [
         Shot(ELEMENT, "ledger", "prepare", AFTER, RUNNING),
         Shot(COORDINATOR, "", "note", AFTER, RUNNING),
+        Shot(ELEMENT, "delta", "commit", AFTER, RUNNING),
         Shot(ELEMENT, "parquet", "commit", BEFORE, RUNNING),
     ],
     ENDING: [
         Shot(ELEMENT, "ledger", "commit", AFTER, ENDING),
         Shot(COORDINATOR, "", "complete", BEFORE, ENDING),
+        Shot(ELEMENT, "delta", "commit", BEFORE, ENDING),
         Shot(ELEMENT, "one.csv", "close", AFTER, ENDING),
     ],
 }
@@ -33,7 +35,7 @@ SHOTS = {
 @pytest.mark.parametrize("phase", SHOTS)
 @pytest.mark.guarantee(
     source="rows",
-    sink="files, growing tables, PostgreSQL, your own transactional sink",
+    sink="files, growing tables, Delta tables, PostgreSQL, your own transactional sink",
     lost="a process or the coordinator, at each step of a commit",
     rows="each once",
 )

@@ -23,7 +23,7 @@ from rayelastic.graph.spec.operator_spec import Lane
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["ParquetSource", "parquet_source"]
+__all__ = ["ParquetSource", "held", "parquet_source"]
 
 _FOLDER = re.compile(r"([^=/]+)=([^/]*)")
 _NUMBER = re.compile(r"0|-?[1-9][0-9]{0,17}")
@@ -39,6 +39,7 @@ class ParquetSource(FileSource[Any]):
     kind: ClassVar[str] = "Parquet files"
     seeks: ClassVar[bool] = True
     omits_unread: ClassVar[bool] = True
+    fills_missing: ClassVar[bool] = False  # columns that a file lacks are null
 
     paths: tuple[str, ...]
     schema: Schema
@@ -86,7 +87,7 @@ def parquet_source(
         first = schemas[0]
         for path, other in zip(paths[1:], schemas[1:], strict=True):
             first = _same(first, other, chosen if columns is not None else None, paths[0], path, operator)
-        schema = _held(renamed(decoded(first), chosen))
+        schema = held(renamed(decoded(first), chosen))
     return ParquetSource(paths, schema, tuple(chosen), constants if named else (), time_ordered)
 
 
@@ -149,7 +150,8 @@ def _alike(one: pa.DataType, other: pa.DataType) -> bool:
     return bool(large.get(one, one) == large.get(other, other))
 
 
-def _held(columns: pa.Schema) -> Schema:
+def held(columns: pa.Schema) -> Schema:
+    """Return the schema of records with these columns; raise SchemaError if they can't hold one."""
     try:
         return Schema.of(columns)
     except SchemaError as error:

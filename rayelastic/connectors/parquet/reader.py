@@ -34,7 +34,7 @@ class ParquetReader(BatchReader):
             here = start and min(start, _rows_in(path))
             start -= here
             yield number
-            yield from _read_twice(path, self._columns, body.constants_of(number), here)
+            yield from _read_twice(path, self._columns, body.constants_of(number), here, body.fills_missing)
 
     @property
     def _columns(self) -> dict[str, pa.Field]:
@@ -61,13 +61,13 @@ def _rows_in(path: str) -> int:
 
 
 def _read_twice(
-    path: str, columns: Mapping[str, pa.Field], constants: Mapping[str, str | None], start: int
+    path: str, columns: Mapping[str, pa.Field], constants: Mapping[str, str | None], start: int, fills: bool
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a file. After a failure it tries once more; two failures show bad content."""
     rows, said = start, ""
     while True:
         try:
-            for batch in _file_batches(path, columns, constants, rows):
+            for batch in _file_batches(path, columns, constants, rows, fills):
                 rows += batch.num_rows
                 yield batch
         except SourceLostError as error:
@@ -89,13 +89,15 @@ def _answers(path: str) -> bool:
 
 
 def _file_batches(
-    path: str, columns: Mapping[str, pa.Field], constants: Mapping[str, str | None], start: int
+    path: str, columns: Mapping[str, pa.Field], constants: Mapping[str, str | None], start: int, fills: bool
 ) -> Iterator[pa.RecordBatch]:
     from pyarrow.parquet import ParquetFile
 
-    wanted = [name for name in columns if name not in constants]
     rows = 0
     with _reading(path, lambda: rows), _unchanged(path), readable(path) as opened, ParquetFile(opened) as file:
+        if fills:
+            constants = {**dict.fromkeys(set(columns) - set(file.schema_arrow.names)), **constants}
+        wanted = [name for name in columns if name not in constants]
         sizes = [file.metadata.row_group(number).num_rows for number in range(file.num_row_groups)]
         first = 0
         while first < len(sizes) and rows + sizes[first] <= start:
