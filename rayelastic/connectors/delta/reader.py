@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rayelastic.connectors.files.locations import shown_location
 from rayelastic.connectors.parquet.reader import ParquetReader
 from rayelastic.errors import ErrorCode, StateError
 
@@ -28,10 +29,10 @@ class DeltaReader(ParquetReader):
                 table, version = str(saved.position["table"]), int(saved.position["version"])
             except (KeyError, TypeError, ValueError):
                 raise StateError("its position in the snapshot is damaged", code=ErrorCode.DAMAGED_POSITION) from None
-            body = self.body
+            body, here = self.body, shown_location(self.body.table)
             is_other = body.is_chosen and version != body.version
-            if table != body.table or is_other:
-                now = f"version {body.version}" if is_other else f"{body.table!r}"
+            if table != here or is_other:
+                now = f"version {body.version}" if is_other else f"table {here!r}"
                 raise StateError(
                     f"the snapshot has its position in version {version} of table {table!r}, and it reads {now} now",
                     hint="Name that table and no version, or drop the source from the snapshot: "
@@ -44,4 +45,4 @@ class DeltaReader(ParquetReader):
 
     def position(self, emitted: int) -> object:  # noqa: ARG002  (the number of rows is beside it)
         """Return the table and its version."""
-        return {"table": self.body.table, "version": self.body.version}
+        return {"table": shown_location(self.body.table), "version": self.body.version}

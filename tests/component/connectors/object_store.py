@@ -80,6 +80,8 @@ class _Handler(BaseHTTPRequestHandler):
         elif "uploadId" in query:
             self.server.parts[path, int(query["partNumber"])] = body
             self._answer(200, headers={"ETag": '"1"'})
+        elif self.headers.get("If-None-Match") and path in self.server.objects:
+            self._answer(412, b"<Error><Code>PreconditionFailed</Code></Error>")
         else:
             self.server.objects[path] = body
             self._answer(200, headers={"ETag": '"1"'})
@@ -108,18 +110,18 @@ def _chunks(stream: Any) -> Iterator[bytes]:
 
 
 def _listing(objects: dict[str, bytes], bucket: str, query: dict[str, str]) -> bytes:
-    prefix, delimiter = query.get("prefix", ""), query.get("delimiter", "")
+    prefix, delimiter, after = (query.get(name, "") for name in ("prefix", "delimiter", "start-after"))
     files, folders = [], set()
     for path, content in sorted(objects.items()):
         key = path.removeprefix(f"{bucket}/")
-        if path == key or not key.startswith(prefix):
+        if path == key or not key.startswith(prefix) or key <= after:
             continue
         if delimiter and delimiter in key[len(prefix) :]:
             folders.add(prefix + key[len(prefix) :].partition(delimiter)[0] + delimiter)
         else:
             files.append((key, len(content)))
     entries = "".join(
-        f"<Contents><Key>{escape(key)}</Key><Size>{size}</Size><LastModified>2026-01-01T00:00:00.000Z</LastModified>"
+        f"<Contents><Key>{escape(key)}</Key><Size>{size}</Size><ETag>1</ETag><LastModified>2026-01-01T00:00:00.000Z</LastModified>"
         "</Contents>"
         for key, size in files
     ) + "".join(f"<CommonPrefixes><Prefix>{escape(f)}</Prefix></CommonPrefixes>" for f in sorted(folders))

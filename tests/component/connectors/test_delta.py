@@ -27,9 +27,11 @@ from rayelastic.connectors.delta.tables import place_of
 from rayelastic.connectors.delta.writer import TableTarget
 from rayelastic.connectors.output.epochs import EpochSink
 from rayelastic.connectors.output.record import Output
-from rayelastic.errors import JobFailedError, SinkError, SinkTakenError, SourceError, StateError
+from rayelastic.errors import JobFailedError, SinkError, SinkLostError, SinkTakenError, SourceError, StateError
+from rayelastic.graph.records.schema import Schema
 from rayelastic.runtime.values.failure import Failure
 from rayelastic.testing import check_sink
+from tests.component.connectors.object_store import object_store
 from tests.component.connectors.test_sinks_by_epoch import FATES, SCHEMA, Trial, batch, played, row
 from tests.component.connectors.test_sinks_checked import OfWriter
 from tests.component.runtime.checkpoint_folder import Blobs
@@ -47,7 +49,7 @@ def write(table: Path, rows: Any, schema: Any, config: Any = None, **options: An
     return rel.run(topology, config)["out"]
 
 
-def read(table: Path, schema: Any = None, **options: Any) -> list[tuple[Any, ...]]:
+def read(table: Path | str, schema: Any = None, **options: Any) -> list[tuple[Any, ...]]:
     topology = rel.Topology("read")
     topology.source(rel.delta(table, schema, **options), name="rows").sink(rel.list(), name="out")
     return [tuple(one) for one in rel.run(topology)["out"]]
@@ -508,6 +510,23 @@ def test_windows_over_a_table_have_all_rows(tmp_path: Path) -> None:
         rows = made.source(rel.delta(tmp_path / "t", version=version), name="rows").event_time("at")
         rows.window(seconds=3600).aggregate(n=rel.count()).sink(rel.list(), name="out")
         assert [one.n for one in rel.run(made)["out"]] == [60] * (version + 1)
+
+
+def test_a_table_in_an_object_store_is_written_and_read(tmp_path: Path) -> None:
+    with object_store() as store:
+        place = store.uri("lake/table")
+        for start in (0, 5):
+            topology = rel.Topology("write")
+            rows = rel.rows([(n, f"p{n % 2}/ä") for n in range(start, start + 5)], {"n": int, "p": str})
+            topology.source(rows, name="rows").sink(rel.delta(place, partition_by="p"), name="out")
+            rel.run(topology, rel.JobConfig(checkpoint=rel.Checkpoint(tmp_path / f"{start}")))
+        assert sorted(read(place)) == [(n, f"p{n % 2}/ä") for n in range(10)]
+        target = TableTarget(DeltaSink(place), Schema.of({"n": int, "p": str}))
+        assert "secret" not in target.shown
+        store.failing.add("GET")
+        with raises(SinkLostError, "sink-unreachable", "lake/table"):
+            target.open()
+        topology.source(rows, name="again").sink(rel.delta(place), name="other")  # it may answer when the job starts
 
 
 def test_locations_of_stores_are_translated() -> None:
