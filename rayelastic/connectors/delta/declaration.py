@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal, TypeVar, overload
+from typing import Any, ClassVar, Literal, TypedDict, TypeVar, Unpack, overload
 
 from rayelastic.connectors.delta.tables import (
     check_columns,
@@ -174,39 +174,28 @@ class Table(SourceOf[T]):
         return DeltaSink(written_to(self.table, operator), by)
 
 
+class DeltaOptions(TypedDict, total=False):
+    """The options of `delta`, for overloads."""
+
+    columns: Columns
+    version: int | None
+    mode: Literal["append"]
+    partition_by: str | Iterable[str]
+
+
 @overload
 def delta(
-    table: str | os.PathLike[str],
-    schema: type[Mapping[str, Any]],
-    *,
-    columns: Columns = None,
-    version: int | None = None,
-    mode: Literal["append"] = "append",
-    partition_by: str | Iterable[str] = (),
+    table: str | os.PathLike[str], schema: type[Mapping[str, Any]], **options: Unpack[DeltaOptions]
 ) -> Table[Any]: ...
 
 
 @overload
-def delta(
-    table: str | os.PathLike[str],
-    schema: type[T],
-    *,
-    columns: Columns = None,
-    version: int | None = None,
-    mode: Literal["append"] = "append",
-    partition_by: str | Iterable[str] = (),
-) -> Table[T]: ...
+def delta(table: str | os.PathLike[str], schema: type[T], **options: Unpack[DeltaOptions]) -> Table[T]: ...
 
 
 @overload
 def delta(
-    table: str | os.PathLike[str],
-    schema: Declared | None = None,
-    *,
-    columns: Columns = None,
-    version: int | None = None,
-    mode: Literal["append"] = "append",
-    partition_by: str | Iterable[str] = (),
+    table: str | os.PathLike[str], schema: Declared | None = None, **options: Unpack[DeltaOptions]
 ) -> Table[Any]: ...
 
 

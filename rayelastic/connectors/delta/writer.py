@@ -1,8 +1,8 @@
 """Appends a stream to a Delta table: `EpochSink` with a commit for each epoch.
 
-The token of a commit is in four application transactions of the log: the epoch, the run that made it, the run that may
-write, and one that remembers each run. A commit is rejected if another one since the version that its writer has read
-has the same application: so who has read the token, and then commits, has fenced all others.
+The token of a commit is in application transactions of the log. They have the epoch, the run that made it and the run
+that may write; one of its own remembers each run. Delta rejects a commit if another one since the version that its
+writer has read has the same application. So a writer that has read the token, and then commits, has fenced all others.
 """
 
 from __future__ import annotations

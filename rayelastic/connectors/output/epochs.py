@@ -1,9 +1,9 @@
 """Writes a stream epoch by epoch to a place that commits rows and a token together: exactly once.
 
-A checkpoint stores the rows since the last one (write-ahead), and one commit writes them once it is complete, together
-with a token that says which epoch they are. A sink has an identity that outlives its processes: that of its first run,
-stored in checkpoints. A process that restores a checkpoint first fences the one before. Then it reads which epoch the
-place has, and decides what is to be written. Knows neither Kafka nor tables.
+A checkpoint stores the rows since the last one (write-ahead), and one commit writes them once it is complete. The
+commit has a token that says which epoch they are. A sink has an identity that outlives its processes: that of its first
+run, stored in checkpoints. A process that restores a checkpoint first fences the one before. Then it reads which epoch
+the place has, and decides what is to be written. Knows neither Kafka nor tables.
 """
 
 from __future__ import annotations

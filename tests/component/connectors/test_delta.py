@@ -91,7 +91,7 @@ def test_values_of_all_types_are_written_and_read_back(tmp_path: Path) -> None:
         {"a": 1},
         "{}",
     )
-    none = (-(2**63), float("inf"), None, None, b"", None, at.date(), Decimal(-1), [], {}, None)
+    none: Any = (-(2**63), float("inf"), None, None, b"", None, at.date(), Decimal(-1), [], {}, None)
     write(tmp_path / "t", [one, none], schema)
     assert sorted(read(tmp_path / "t", schema), reverse=True) == [one, none]
     assert sorted(read(tmp_path / "t"), reverse=True)[1] == none
@@ -432,7 +432,7 @@ def test_savepoints_are_exact_or_rejected(tmp_path: Path) -> None:
     assert [one["n"] for one in held(tmp_path / "t")] == list(range(200))
     with raises(StateError, "output-ahead", "'out'"):
         rel.run(again, restore=tmp_path / "saved")
-    rel.run(again, restore=rel.Snapshot(tmp_path / "saved", drop=["out"]))
+    rel.run(again, restore=rel.Snapshot(tmp_path / "saved", drop=("out",)))
     assert len(held(tmp_path / "t")) == 300
 
 

@@ -199,6 +199,8 @@ class Ending(TransactionalTopic):
     The next producer can be made only then.
     """
 
+    _transactions: transactions.TopicTransactions
+
     def _write(self, token: Token, batches: Iterable[pa.RecordBatch]) -> None:
         super()._write(token, batches)
         if (made := self._transactions._next) is not None:
