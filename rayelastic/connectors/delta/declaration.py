@@ -120,11 +120,11 @@ class Table(SourceOf[T]):
     def as_source(self, operator: str) -> SourceDescription:
         """Look its version and files up."""
         check_installed(operator, SourceError)
-        if self.partition_by != ():
+        if (self.mode, self.partition_by) != ("append", ()):
             raise SourceError(
-                "partition_by= is for writing",
+                "mode= and partition_by= are for writing",
                 operator=operator,
-                hint="Leave it out",
+                hint="Leave them out",
                 code=ErrorCode.CONFLICTING_ARGUMENTS,
             )
         version: Any = self.version

@@ -474,6 +474,8 @@ def test_deleted_rows_are_gone_and_what_is_unsupported_is_an_error(tmp_path: Pat
         read(tmp_path / "none")
     with raises(SourceError, "conflicting-arguments"):
         read(tmp_path / "t", partition_by="n")
+    with raises(SourceError, "conflicting-arguments"):
+        read(tmp_path / "t", mode="overwrite")
 
 
 def test_a_restored_job_reads_the_version_that_it_has_begun_with(tmp_path: Path) -> None:
