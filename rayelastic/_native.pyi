@@ -767,6 +767,12 @@ class Operator:
     def kafka_source(name: str, output: Schema, consumer: KafkaConsumer) -> Operator:
         """The messages of a topic that a KafkaConsumer reads."""
 
+    @staticmethod
+    def succession(name: str, first: Operator, second: Operator, tells_first: bool, tells_second: bool, succession: Succession) -> Operator:
+        """
+        All records of one native source, then those of another. tells_*: whether it announces its splits.
+        """
+
 class WindowFunction:
     """What a user's Python functions accumulate of a window, and emit."""
 
@@ -843,6 +849,30 @@ class KafkaConsumer:
     @property
     def first_dropped(self) -> list[tuple[str, int, int, str]]:
         """The first of them: 'bad-record', partition, offset and why."""
+
+class Succession:
+    """
+    Two sources, one after the other, which Operator.succession runs as one.
+    """
+
+    def __init__(self) -> None: ...
+
+    def begin(self, with_second: bool, skipped: int) -> None:
+        """
+        Before the start: it begins with the second source, or the first emits so many records again.
+        """
+
+    @property
+    def seam(self) -> int | None:
+        """
+        How many records of this run are the first source's, those that it emits again included. None: it hasn't ended.
+        """
+
+    def wait(self) -> bool:
+        """Waits for the second source's turn. False: it was interrupted."""
+
+    def interrupt(self) -> None:
+        """Nobody waits any more."""
 
 class OperatorSample:
     """Counters of one operator since the start; times in seconds."""

@@ -25,6 +25,7 @@ TASKS: dict[str, tuple[str, ...]] = {
     "how_to/join_streams": ("join", "join two streams", "left join", "joining"),
     "how_to/deploy_on_kubernetes": ("kubernetes", "KubeRay", "RayJob", "docker image"),
     "how_to/read_from_kafka": ("kafka", "read from kafka", "kafka source"),
+    "how_to/history_then_live": ("backfill", "history then live", "files then kafka", "hybrid source"),
     "how_to/write_to_kafka": ("write to kafka", "kafka sink", "kafka producer"),
     "connectors": ("iceberg",),
     "how_to/delta_lake": ("delta lake", "write to delta", "delta"),

@@ -24,6 +24,7 @@ NB_MODULE(_native, module) {
   python::bind_concurrent();
   python::bind_channels(module);
   python::bind_kafka(module);
+  python::bind_succession(module);
   python::bind_scheduler_values(module);
   python::bind_scheduler(module);
   python::bind_symbols(module);

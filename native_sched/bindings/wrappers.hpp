@@ -127,5 +127,6 @@ void bind_kafka(nb::module_& module);     // likewise
 void bind_scheduler_values(nb::module_& module);
 void bind_scheduler(nb::module_& module);  // after bind_scheduler_values
 void bind_symbols(nb::module_& module);
+void bind_succession(nb::module_& module);  // after bind_operator
 
 }  // namespace rayelastic::python

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 from rayelastic.connectors.files.locations import file_edges
 from rayelastic.connectors.files.paths import Paths, check_writable, expanded, single
@@ -52,6 +52,7 @@ class Source(SourceDescription, SourceOf[T]):
         unit: What the sizes of its contents count.
         seeks: Whether it begins at any position at once.
         is_called_again: Whether it calls the user's function again for each start.
+        may_end: Whether it may end although it is endless, which isn't known before it does.
     """
 
     __slots__ = ()
@@ -59,10 +60,15 @@ class Source(SourceDescription, SourceOf[T]):
     unit: ClassVar[str] = "bytes"
     seeks: ClassVar[bool] = False
     is_called_again: ClassVar[bool] = False
+    may_end: ClassVar[bool] = False
 
     def contents(self) -> Sequence[Content]:
         """Return the files, or the rows in memory, in which positions are valid; none if a function makes the rows."""
         return ()
+
+    def input_at(self, position: object, rows: int) -> tuple[Source[Any], int]:  # noqa: ARG002  (of most, one)
+        """Return the description of what it reads at a saved position, and the rows that were emitted of that."""
+        return self, rows
 
     def is_shorter_than(self, position: int) -> bool:  # noqa: ARG002  (most learn it when they read)
         """Return whether it is known to have fewer rows."""

@@ -25,13 +25,13 @@ from rayelastic.graph.spec.operator_spec import (
 from rayelastic.graph.spec.ports import OUT, OutputPort, side_source
 from rayelastic.graph.spec.upstream import Upstream
 
-__all__ = ["sink_operator", "source_operators"]
+__all__ = ["sink_operator", "source_description", "source_operators"]
 
 
 def source_operators(name: str, source: Any, operators: Mapping[str, OperatorSpec]) -> tuple[OperatorSpec, ...]:
     """See ``Topology.source``; the source comes last, after its side sources."""
     with NewOperator(name, operators) as location:
-        body = _source_description(source, name)
+        body = source_description(source, name)
         body.check(name)
         sides = {side_source(name, port): side for port, side in body.side_sources.items()}
         for side in sides:
@@ -44,7 +44,12 @@ def _source(name: str, body: SourceDescription, location: str) -> OperatorSpec:
     return OperatorSpec(name, (), outputs, StateKind.STATEFUL, body, location)
 
 
-def _source_description(source: Any, operator: str) -> SourceDescription:
+def source_description(source: Any, operator: str) -> SourceDescription:
+    """Describe what a user passes as a source.
+
+    Raises:
+        GraphError: It isn't a source.
+    """
     if hasattr(source, "as_source"):
         description: SourceDescription = source.as_source(operator)
         return description

@@ -30,8 +30,8 @@ def input_of(spec: OperatorSpec, place: Place | None = None, position: object = 
     Raises:
         OSError: A file doesn't exist any more.
     """
-    source = spec.body
-    assert isinstance(source, Source)
+    assert isinstance(spec.body, Source)
+    source, _ = spec.body.input_at(position, 0)
     return Input(source.kind, tuple(_piece(one, one.size) for one in source.contents()), place, position)
 
 
@@ -46,11 +46,12 @@ def check_input(spec: OperatorSpec, before: Input, position: int) -> None:
     Raises:
         SourceLostError: Its store doesn't answer.
     """
+    assert isinstance(spec.body, Source)
+    source, rows = spec.body.input_at(before.position, position)
     try:
-        assert isinstance(spec.body, Source)
-        problem = _difference(spec.body, before, position)
+        problem = _difference(source, before, rows)
     except (OSError, LocationError) as error:
-        if is_away(spec.body, error):
+        if is_away(source, error):
             raise SourceLostError(
                 f"its input can't be compared: {error}", operator=spec.name, location=spec.location
             ) from error

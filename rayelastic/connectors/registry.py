@@ -30,6 +30,8 @@ from rayelastic.connectors.generate.declaration import (
     sequence,
 )
 from rayelastic.connectors.generate.reader import callable_source, generate_source, sequence_source
+from rayelastic.connectors.history.declaration import HistorySource, history
+from rayelastic.connectors.history.reader import history_source
 from rayelastic.connectors.json.declaration import JsonSink, json, read_json
 from rayelastic.connectors.json.inference import JsonSource
 from rayelastic.connectors.json.writer import JsonFormat, TextFormat
@@ -73,6 +75,7 @@ __all__ = [  # what users call as `rel.csv(...)`
     "csv",
     "delta",
     "generate",
+    "history",
     "interval",
     "json",
     "kafka",
@@ -111,6 +114,7 @@ READERS: dict[type, Callable[[Any], BatchReader]] = {
 SOURCES: dict[type, Callable[[OperatorSpec, _native.Schema, Any], SourceOperator]] = {
     CallableSource: callable_source,
     GenerateSource: generate_source,
+    HistorySource: lambda *of: history_source(source_operator, *of),
     IngestSource: pushed_source,
     BadMessages: bad_messages,
     KafkaSource: kafka_source,
@@ -161,7 +165,7 @@ def source_operator(spec: OperatorSpec, schema: _native.Schema) -> SourceOperato
             hint="Use one of the sources of rayelastic",
             code=ErrorCode.NOT_A_SOURCE,
         )
-    return replace(source, files=identities(getattr(body, "paths", ())))
+    return replace(source, files=files) if (files := identities(getattr(body, "paths", ()))) else source
 
 
 def sink_operator(spec: OperatorSpec, schema: _native.Schema, past: Past, blobs: str) -> SinkOperator:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from rayelastic import _native
@@ -15,17 +16,28 @@ from rayelastic.connectors.files.locations import FileIdentity, identities
 from rayelastic.connectors.files.splits import FileSplits
 from rayelastic.connectors.inputs import Input, Place
 from rayelastic.connectors.problem import Problem
+from rayelastic.errors import ErrorCode, SourceError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from rayelastic.graph.spec.operator_spec import OperatorSpec
 
-__all__ = ["BATCH_ROWS", "BatchReader", "SourceOperator", "batch_source", "native_feeder", "python_source"]
+__all__ = [
+    "BATCH_ROWS",
+    "BatchReader",
+    "SourceOperator",
+    "batch_of",
+    "batch_source",
+    "fed_by_tuples",
+    "native_feeder",
+    "python_source",
+]
 
 FEEDER_BYTES = 64 << 20  # Arrow batches that are buffered for a source
 JOIN_TIMEOUT = 5.0  # seconds for a reader to return from its file
 BATCH_ROWS = 65_536  # rows of one Arrow batch read from a table or file
+QUICK = 0.001  # seconds; an iterator whose batch took longer waited for something
 
 
 @dataclass(slots=True)
@@ -45,9 +57,11 @@ class SourceOperator:
         complete: Receives the position of each complete checkpoint of the job, and None before the first one. A job
             that takes none doesn't call it.
         lag: Returns the number of unread rows and the seconds behind; None if it can't know.
+        reserve: Determines where it begins, if that depends on when, because it begins later.
         stop: Ends its reader.
         problem: The error that it failed with, if Python reads.
         files: The local files that it reads, with their identity when it was made.
+        tuples: Makes the iterator of its tuples, if the operator calls Python for each.
     """
 
     native: _native.Operator
@@ -59,9 +73,11 @@ class SourceOperator:
     watch: Callable[[Callable[[], int], str], None] = lambda *_: None
     complete: Callable[[object], None] = lambda _: None
     lag: Callable[[], tuple[int, float] | None] = lambda: None
+    reserve: Callable[[], None] = lambda: None
     stop: Callable[[], None] = lambda: None
     problem: Problem = field(default_factory=Problem)
     files: Mapping[str, FileIdentity] = field(default_factory=dict)
+    tuples: Callable[[], Iterator[Any]] | None = None
     _feeding: threading.Thread | None = None
 
     def start(self, name: str) -> None:
@@ -158,4 +174,71 @@ def python_source(
     flags: Flags = Flags.SOURCE,
 ) -> SourceOperator:
     """Make a source of the tuples of a Python iterator."""
-    return SourceOperator(_native.Operator.python(spec.name, make_iterator, None, schema, flags=flags))
+    native = _native.Operator.python(spec.name, make_iterator, None, schema, flags=flags)
+    return SourceOperator(native, tuples=make_iterator)
+
+
+def fed_by_tuples(source: SourceOperator, spec: OperatorSpec, schema: _native.Schema) -> SourceOperator:
+    """Return a source of Python tuples whose iterator runs in a thread of its own, and which is native otherwise."""
+    native, feeder = native_feeder(spec, schema)
+    problem, arrow, stopped = Problem(), spec.outputs[0].schema.to_arrow(), threading.Event()
+    assert source.tuples is not None
+    make_iterator = source.tuples
+
+    def feed() -> None:
+        try:
+            for rows in _batches_of(make_iterator()):
+                if stopped.is_set() or not feeder.push(batch_of(rows, arrow, "its iterator yielded")):
+                    return
+            feeder.finish()
+        except Exception as error:  # the user's code, or a value that doesn't fit: the source fails with it
+            feeder.fail(problem.text(error))
+
+    return replace(source, native=native, feed=feed, stop=stopped.set, problem=problem, tuples=None)
+
+
+def _batches_of(tuples: Iterable[Any]) -> Iterator[list[Any]]:
+    """Yield tuples in batches, soon after they arrive: large ones of a quick iterator, single ones of a slow one."""
+    rows: list[Any] = []
+    most, until = 1, time.monotonic() + QUICK
+    for row in tuples:
+        rows.append(row)
+        is_slow = time.monotonic() >= until
+        if is_slow or len(rows) == most:
+            yield rows
+            most, rows = 1 if is_slow else min(2 * most, BATCH_ROWS), []
+            until = time.monotonic() + QUICK
+    if rows:
+        yield rows
+
+
+def batch_of(rows: Iterable[Any], schema: pa.Schema, what: str) -> pa.RecordBatch:
+    """Make an Arrow batch of tuples, or of plain values if there is one field.
+
+    Args:
+        rows: The tuples.
+        schema: Their fields.
+        what: Who made them, for messages: 'poll() returned'.
+
+    Raises:
+        SourceError: A tuple doesn't fit the schema.
+    """
+    import pyarrow as pa
+
+    tuples = [row if isinstance(row, tuple) else (row,) for row in rows]
+    for row in tuples:
+        if len(row) != len(schema):
+            raise SourceError(
+                f"{what} {row!r}",
+                hint=f"Pass tuples of the {len(schema)} fields of its schema",
+                code=ErrorCode.BAD_RETURN,
+            )
+    columns = [pa.array([row[number] for row in tuples], one.type) for number, one in enumerate(schema)]
+    for column, one in zip(columns, schema, strict=True):
+        if column.null_count and not one.nullable:
+            raise SourceError(
+                f"{what} None for {one.name!r}",
+                hint=f"Declare it as `{one.name}: ... | None`",
+                code=ErrorCode.BAD_RETURN,
+            )
+    return pa.RecordBatch.from_arrays(columns, schema=schema)

@@ -242,6 +242,9 @@ MODULE: dict[str, str] = {
         "rel.callable(fn, schema), whose fn yields tuples; rel.polled where it can rewind",
     ),
     **dict.fromkeys(
+        ("HybridSource", "backfill", "bootstrap", "then"), "rel.history(rel.parquet(path, Event)).then(rel.kafka(...))"
+    ),
+    **dict.fromkeys(
         ("timer", "ticks", "every", "periodic"),
         "rel.interval(seconds); to slow a stream: .throttle(per_second)",
     ),

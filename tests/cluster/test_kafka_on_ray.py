@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import signal
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 import ray
 from pyarrow import parquet
@@ -14,6 +16,7 @@ from pyarrow import parquet
 import rayelastic as rel
 from tests.cluster.test_recovery import kill, wait_for_checkpoint
 from tests.kafka import Topics, kafka_broker, needs_kafka, part_files, topics
+from tests.waiting import wait_until
 
 __all__ = ["kafka_broker", "topics"]
 
@@ -59,6 +62,50 @@ def test_each_message_is_read_once_though_processes_are_killed(
         offsets = [o for _, p, o in read if p == partition]
         assert offsets == sorted(offsets)
     assert job.status.checkpoints.restarts >= 2
+
+
+@pytest.mark.guarantee(
+    source="Parquet files, then a topic of Kafka",
+    sink="Parquet files",
+    lost="the PE that reads, in either part",
+    rows="each once",
+)
+def test_a_topic_continues_files_though_the_process_that_reads_is_killed(
+    ray_cluster: None, topics: Topics, tmp_path: Path
+) -> None:
+    topic, out, past = topics.make(PARTITIONS), tmp_path / "out", 4000
+    for partition in range(PARTITIONS):
+        topics.write(topic, [b'{"n": %d}' % n for n in range(EARLY)], partition)
+    columns = {"n": range(past), "p": [-1] * past, "o": range(past)}
+    parquet.write_table(pa.table(columns), tmp_path / "past.parquet", row_group_size=500)
+    topology = rel.Topology("history_and_kafka")
+    history = rel.parquet(tmp_path / "past.parquet", {"n": int, "p": int, "o": int})
+    live = rel.kafka(topics.address, topic, {"n": int}, fields={"partition": "p", "offset": "o"})
+    both = topology.source(rel.history(history).then(live), name="both")
+    both.throttle(2000, name="paced").sink(rel.parquet(str(out)), name="out")
+    pes = {"both": 0, "paced": 0, "out": 1}
+    job = rel.submit(topology, rel.JobConfig(pes=pes, checkpoint=rel.Checkpoint(every=0.5, restarts=100)))
+    try:
+        wait_for_checkpoint(job)
+        assert _shown(out) < past
+        kill(job, "pe0")
+        for rows in (past + 1, past + PARTITIONS * EARLY // 2):
+            wait_until(job, functools.partial(_has_shown, out, rows))
+            kill(job, "pe0")
+        for partition in range(PARTITIONS):
+            topics.write(topic, [b'{"n": %d}' % n for n in range(EARLY, ALL)], partition)
+        wait_until(job, functools.partial(_has_shown, out, past + PARTITIONS * ALL))
+        job.stop(tmp_path / "saved")
+    finally:
+        job.close()
+    read = part_files(out)
+    assert read[:past] == [(n, -1, n) for n in range(past)]
+    assert sorted(read[past:]) == [(n, p, n) for n in range(ALL) for p in range(PARTITIONS)]
+    assert job.status.checkpoints.restarts >= 3
+
+
+def _has_shown(folder: Path, rows: int) -> bool:
+    return _shown(folder) >= rows
 
 
 def _shown(folder: Path) -> int:

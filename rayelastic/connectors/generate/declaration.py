@@ -95,6 +95,7 @@ class CallableSource(Source[T]):
     """The tuples of an iterator that a function makes when the source starts."""
 
     is_called_again: ClassVar[bool] = True
+    may_end: ClassVar[bool] = True
 
     function: Callable[[], Iterator[Any]]
     schema: Schema

@@ -67,6 +67,7 @@ def _source(
         watch=reader.watch,
         complete=reader.complete,
         lag=reader.lag,
+        reserve=reader.reserve,
         stop=reader.stop,
         problem=problem,
     )
@@ -190,6 +191,17 @@ class TopicReader:
         with self._lock:
             self._complete = _numbers(at["next"]) if at is not None else {}
 
+    def reserve(self) -> None:
+        """Remember where 'latest' or 'committed' is now, unless a position was saved.
+
+        Raises:
+            SourceError: The topic can't be read there.
+            SourceLostError: No broker answers.
+        """
+        if self._saved is None and self._body.start in ("latest", *COMMITTED):
+            bounds = self._bounds()
+            self._saved = {"topic": self._client.topic_id(), "next": self._starts(bounds), "ends": self._high(bounds)}
+
     def stop(self) -> None:
         """Make it end soon."""
         self.consumer.interrupt()
@@ -215,18 +227,25 @@ class TopicReader:
                 hint="Start without the checkpoint, or restore one of the new topic",
                 code=ErrorCode.CHANGED_INPUT,
             )
-        bounds = {number: self._client.bounds(number) for number in self._partitions}
+        bounds = self._bounds()
         starts = self._starts(bounds) if saved is None else saved["next"]
         for number, start in starts.items():
             self._check(number, start, bounds)
         starts = {number: starts.get(number, low) for number, (low, _) in bounds.items()}
-        ends = {number: high for number, (_, high) in bounds.items()} if self._body.is_bounded else {}
+        ends = self._high(bounds)
         if saved is not None and self._body.is_bounded:
             ends = {number: saved["ends"].get(number, 0) for number in ends}  # none of partitions that are new
         with self._lock:
             self._topic_id, self._ends, self._has_begun = topic_id, ends, True
             self.consumer.assign([(number, start, ends.get(number, -1)) for number, start in starts.items()])
         self.consumer.set_ends([(number, high) for number, (_, high) in bounds.items()])
+
+    def _bounds(self) -> dict[int, tuple[int, int]]:
+        return {number: self._client.bounds(number) for number in self._partitions}
+
+    def _high(self, bounds: Mapping[int, tuple[int, int]]) -> dict[int, int]:
+        """Return the ends of a bounded source."""
+        return {number: high for number, (_, high) in bounds.items()} if self._body.is_bounded else {}
 
     def _starts(self, bounds: Mapping[int, tuple[int, int]]) -> dict[int, int]:
         start = self._body.start

@@ -60,6 +60,7 @@ class PolledSource(Source[T]):
     """The result of `polled`: a user's object that the runtime polls."""
 
     kind: ClassVar[str] = "what an object is asked for"
+    may_end: ClassVar[bool] = True
 
     source: Partitions = field(repr=False)
     schema: Schema

@@ -68,6 +68,7 @@ class IntervalSource(PolledSource[Any]):
     """The result of `interval`."""
 
     kind: ClassVar[str] = "IntervalSource"
+    may_end: ClassVar[bool] = False
 
     source: Ticks
     object_field = ""  # no object of the user's

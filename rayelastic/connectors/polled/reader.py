@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from rayelastic.connectors.problem import Problem
-from rayelastic.connectors.source import SourceOperator, native_feeder
+from rayelastic.connectors.source import SourceOperator, batch_of, native_feeder
 from rayelastic.errors import ErrorCode, SourceError, StateError
 from rayelastic.graph.records.shown import counted
 
@@ -262,25 +262,7 @@ class Poller:
                 hint="Pass a list of tuples, or None at the end",
                 code=ErrorCode.BAD_RETURN,
             )
-        width = len(self._schema)
-        tuples = [row if isinstance(row, tuple) else (row,) for row in rows]
-        for row in tuples:
-            if len(row) != width:
-                raise SourceError(
-                    f"poll() returned {row!r}",
-                    hint=f"Pass tuples of the {width} fields of its schema",
-                    code=ErrorCode.BAD_RETURN,
-                )
-        columns = [pa.array([row[i] for row in tuples], one.type) for i, one in enumerate(self._schema)]
-        batch = pa.RecordBatch.from_arrays(columns, schema=self._schema)
-        for column, one in zip(columns, self._schema, strict=True):
-            if column.null_count and not one.nullable:
-                raise SourceError(
-                    f"poll() returned None for {one.name!r}",
-                    hint=f"Declare it as `{one.name}: ... | None`",
-                    code=ErrorCode.BAD_RETURN,
-                )
-        return batch
+        return batch_of(rows, self._schema, "poll() returned")
 
 
 def _position(part: Partition, name: str) -> Any:

@@ -1,0 +1,1 @@
+"""A bounded source, and the one that continues it."""
