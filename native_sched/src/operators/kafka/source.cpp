@@ -36,7 +36,10 @@ class KafkaSource final : public Operator {
 
   std::int64_t process(const std::byte*, std::int64_t, std::byte* out, std::int64_t capacity, rel_context* context) override {
     announce(context);
-    if (at_ == count_ && !fetch()) return ended(context);
+    if (at_ == count_) {
+      if (!fetch()) return ended(context);
+      announce(context);  // partitions may have been assigned while it waited
+    }
     if (chunk_) context->attach(chunk_.get());
     Reading reading{.partition = partition_};
     while (reading.emitted < capacity && at_ < count_) {
