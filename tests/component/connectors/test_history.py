@@ -21,7 +21,7 @@ from rayelastic.graph.spec.unread import mark_unread
 from tests.component.checkpoint.test_checkpoints import Losing
 from tests.kafka import Topics, kafka_broker, needs_kafka, part_files, topics
 from tests.raising import raises
-from tests.waiting import wait_until, wait_until_received
+from tests.waiting import wait_until, wait_until_emitted, wait_until_received
 
 __all__ = ["kafka_broker", "topics"]
 
@@ -467,13 +467,13 @@ def test_a_topic_continues_a_topic_and_its_partitions_have_watermarks(topics: To
     def topology() -> rel.Topology:
         made = rel.Topology("topics")
         past, live = (rel.kafka(topics.address, topic, Event, stop="end") for topic in (old, new))
-        paced = made.source(rel.history(past).then(live), name="both").throttle(20, name="paced")
+        paced = made.source(rel.history(past).then(live), name="both").throttle(10, name="paced")
         timed = paced.event_time("at", lateness=0, unit="ms")
         timed.window(seconds=0.01).aggregate(n=rel.count()).sink(rel.list(), name="out")
         return made
 
     job = rel.start(topology())
-    wait_until_received(job, "paced", 25)
+    wait_until_emitted(job, "paced", 25)
     results = [job.stop(tmp_path / "saved"), rel.run(topology(), restore=tmp_path / "saved")]
     windows = [tuple(t) for result in results for t in result["out"]]
     assert windows == [(at, at + 10, 10) for at in range(0, 40, 10)]
