@@ -35,8 +35,6 @@ from rayelastic.policy.regions.observation import (
 from rayelastic.policy.regions.thresholds import ActionOrder, OrganicThresholds
 from rayelastic.reasons import Code, Reason
 
-__all__ = ["PaperAdaptation", "best_split", "split_utility"]
-
 Shape = tuple[tuple[str, ...], int]  # of a region: where it is cut, and how many replicas it has
 Found = tuple[tuple[AdaptationAction, ...], dict[str, Shape]]  # actions, and the shape for each adapting pipeline
 

@@ -22,8 +22,6 @@ from rayelastic.policy.element.decision import Decision
 from rayelastic.policy.element.observation import Observation
 from rayelastic.reasons import Code
 
-__all__ = ["PaperMultiLevelElasticity", "PaperMultiLevelThresholds", "Satisfaction", "controller_of"]
-
 RELEASED_LEAST_GAIN = 1.05  # E6: the released code's floor of new / old throughput
 
 

@@ -11,8 +11,6 @@ from collections.abc import Sequence
 
 from rayelastic.policy.element.observation import OperatorObservation
 
-__all__ = ["GROUPS", "profiling_groups"]
-
 GROUPS = 9  # as in the released runtime (M03)
 
 

@@ -16,8 +16,6 @@ from rayelastic.policy.element.decision import Decision
 from rayelastic.policy.element.observation import Observation
 from rayelastic.reasons import Code
 
-__all__ = ["LevelSteps", "ThreadCountElasticity", "ThreadCountThresholds", "ThreadRecord"]
-
 
 class LevelSteps(Enum):
     """Which thread levels there are (P30)."""

@@ -16,8 +16,6 @@ from rayelastic.policy.element.decision import Decision
 from rayelastic.policy.element.observation import Observation
 from rayelastic.reasons import Code, Reason
 
-__all__ = ["AdjustDecision", "Direction", "ThreadingModelElasticity", "ThreadingModelThresholds"]
-
 
 class AdjustDecision(Enum):
     """How a search goes on (Middleware'19 Fig. 4; M06)."""

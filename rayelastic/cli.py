@@ -21,8 +21,6 @@ from click.shell_completion import shell_complete
 
 from rayelastic.errors import JobCancelledError, JobFailedError, RayelasticError
 
-__all__ = ["COMMANDS", "Commands", "main"]
-
 STOPPED = 130  # the exit status after Ctrl-C, for shells
 NO_READER = 141  # and of a program whose reader has gone
 COMPLETING = "_RAYELASTIC_COMPLETE"  # the variable by which a shell asks for words

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from rayelastic.job import Job
     from rayelastic.runtime.values.status import JobStatus
 
-__all__ = ["ClusterJobs", "cluster_page", "journal_page", "page_of"]
-
 
 class ClusterJobs:
     """The jobs of a Ray cluster.

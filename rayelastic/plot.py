@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["plot", "plot_journals"]
-
 ROW_INCHES = 2.2
 WHOLE = ("replicas", "threads", "queues")
 CHANGE = {"alpha": 0.5, "linewidth": 0.8}  # the line at which something was changed

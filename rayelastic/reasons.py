@@ -20,8 +20,6 @@ from typing import Any, Self
 
 from rayelastic.graph.records.shown import counted, short
 
-__all__ = ["Code", "Reason", "sentence"]
-
 FEW = 0.0995  # as a share: below it, one digit behind the point is shown
 
 

@@ -15,8 +15,6 @@ from pathlib import Path
 import rayelastic as rel
 from rayelastic.plan.plan_svg import OperatorNote, plan_svg
 
-__all__ = ["figures"]
-
 PICTURES = Path(__file__).resolve().parent.parent / "docs" / "pictures"
 STYLE = (
     ".f{--ink:#1b1f24;--dim:#57606a;--back:#fff;--blue:#dbe9f6;--green:#d8f0dc;--yellow:#fdf1d0;--red:#fbdcd6}"

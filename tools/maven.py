@@ -8,8 +8,6 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-__all__ = ["copy_jars"]
-
 
 def copy_jars(jars: Path, coordinates: Iterable[tuple[str, str, str]]) -> int:
     """Copy the jars of some coordinates (group, name, version) into a folder; return Maven's exit status."""

@@ -14,8 +14,6 @@ from typing import Any, NamedTuple
 
 import rayelastic as rel
 
-__all__ = ["ENDLESS", "KINDS", "Drawn", "Value", "drawn", "shaped"]
-
 SHAPES = ("pipeline", "fan", "join")
 SPECIALS = ("plain", "skewed", "filter", "flat_map", "keyed", "counted", "python", "payload", "paced")
 KINDS = tuple((shape, special) for shape in SHAPES for special in SPECIALS)

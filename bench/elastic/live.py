@@ -19,8 +19,6 @@ from rayelastic.runtime.element.processing_element import ProcessingElement
 from rayelastic.runtime.job.coordinator import Coordinator
 from rayelastic.runtime.values.adaptation import Adaptation
 
-__all__ = ["Live", "Setting"]
-
 CHANGED = 0.15  # s after a change of setting that aren't measured
 LOOK = 0.05  # s between two looks at how far a pass is
 

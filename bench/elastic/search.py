@@ -12,8 +12,6 @@ from collections.abc import Iterator
 from bench.elastic.live import Live, Setting
 from rayelastic.runtime.watch.machine_load import available_cpus
 
-__all__ = ["best_static"]
-
 PROFILE = 1.0  # s in which costs are measured
 BOUNDS = 8  # of the cost of a piece, between the dearest operator's and all
 DEAREST = (1, 2, 4)  # so many operators with a queue, the dearest ones

@@ -7,8 +7,6 @@ import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
 
-__all__ = ["Share", "share_of"]
-
 MEDIAN = math.sqrt(math.pi / 2)  # standard errors of a mean that the one of a median is, if errors are normal
 
 

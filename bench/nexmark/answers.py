@@ -11,8 +11,6 @@ import pyarrow as pa
 from bench.nexmark.events import Events
 from bench.nexmark.sql import SQL
 
-__all__ = ["connected", "difference"]
-
 ROUNDING = 1e-12  # relative; of means, whose last digit depends on the order of additions
 
 

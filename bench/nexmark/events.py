@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
 
-__all__ = ["RATE", "START", "Events", "events"]
-
 RATE = 10_000  # events per second of event time, as Beam's generator has it
 START = 1_436_918_400_000_000  # us; 2015-07-15, Beam's BASE_TIME
 CYCLE, PEOPLE, AUCTIONS = 50, 1, 3  # events of a cycle; of these, people and auctions come first

@@ -19,8 +19,6 @@ import pyarrow.compute as pc
 from bench.nexmark.events import AUCTIONS, CYCLE, PEOPLE, Events
 from tools.maven import copy_jars
 
-__all__ = ["QUERIES", "fetch", "missing", "run", "write_columns"]
-
 ROOT = Path(__file__).resolve().parents[2]
 VERSION = "2.3.0"
 NAMES = (

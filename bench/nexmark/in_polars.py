@@ -7,8 +7,6 @@ from typing import Any
 
 import polars as pl
 
-__all__ = ["IN_POLARS"]
-
 COL = pl.col
 
 

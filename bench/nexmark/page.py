@@ -6,8 +6,6 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-__all__ = ["nexmark_page", "nexmark_table"]
-
 Rows = Sequence[Mapping[str, Any]]
 OTHERS = ("duckdb", "polars", "flink")
 

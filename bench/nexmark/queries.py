@@ -17,8 +17,6 @@ import pyarrow as pa
 import rayelastic as rel
 from bench.nexmark.events import Events
 
-__all__ = ["QUERIES", "Query", "Streams", "declare", "run"]
-
 SIDE = pa.table({"key": range(10_000), "value": [f"item {n}" for n in range(10_000)]})  # q13: the bounded side input
 
 

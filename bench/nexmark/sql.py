@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["SQL"]
-
 WON = "FROM bids b JOIN auctions a ON b.auction = a.id WHERE b.date_time BETWEEN a.date_time AND a.expires"
 DAY = "strftime(date_time, '%Y-%m-%d') AS day"
 TEN = "time_bucket(INTERVAL 10 SECOND, date_time)"

@@ -17,8 +17,6 @@ import rayelastic as rel
 from bench.peers.work import Work, lines
 from examples.ported import anomalies, baskets, brc, complete_join, orderbook, search_sessions, wiki_stream
 
-__all__ = ["WORKS", "lanes_of", "prepare", "result"]
-
 
 @dataclass(frozen=True, slots=True)
 class Ported:

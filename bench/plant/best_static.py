@@ -18,8 +18,6 @@ from bench.plant.plant import Plant
 from bench.plant.segments import Models
 from rayelastic.plan.settings.threads import ThreadingModel
 
-__all__ = ["StaticBest", "best_static", "fewest_threads", "placements"]
-
 EXHAUSTIVE = 8  # operators up to which all placements are tried
 BOUNDS = 24  # of the work of a segment, between the dearest operator and all work
 FINE = 16  # thread counts up to which each is tried; above, steps of an eighth

@@ -11,20 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = [
-    "ENGINE",
-    "LAPTOP",
-    "OPTERON",
-    "PAPER_ENGINE",
-    "POWER5",
-    "POWER8",
-    "SERVER16",
-    "SPADE_ENGINE",
-    "XEON",
-    "Machine",
-    "PerformanceConstants",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Machine:

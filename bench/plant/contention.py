@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["visits_per_ns"]
-
 INSTANT = 1e-6  # ns that no time is taken for
 
 

@@ -19,8 +19,6 @@ from types import ModuleType
 
 import rayelastic.policy
 
-__all__ = ["FixedConstant", "fixed_constants", "having"]
-
 LINE = re.compile(r"^([A-Z][A-Z_0-9]+) = (?:[-+0-9.e /_]+)(?:  # (.*))?$", re.MULTILINE)
 
 

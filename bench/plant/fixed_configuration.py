@@ -13,8 +13,6 @@ from rayelastic.policy.element.decision import Decision
 from rayelastic.policy.element.observation import Observation, OperatorObservation
 from rayelastic.reasons import Code
 
-__all__ = ["FixedConfiguration"]
-
 
 @dataclass(frozen=True, slots=True)
 class FixedConfiguration:

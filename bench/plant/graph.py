@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 
 from rayelastic.topologies import shapes
 
-__all__ = ["PlantGraph", "PlantOperator", "Stream", "bushy", "data_parallel", "mixed", "pipeline"]
-
 Floats = NDArray[np.float64]
 
 

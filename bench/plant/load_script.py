@@ -9,8 +9,6 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-__all__ = ["STEADY", "LoadPhase", "LoadScript"]
-
 
 @dataclass(frozen=True, slots=True)
 class LoadPhase:

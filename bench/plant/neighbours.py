@@ -23,8 +23,6 @@ from bench.plant.plant import Plant, PlantSettings
 from rayelastic.policy.element.cpu_budgets import CpuBudget, CpuBudgets, within_budget
 from rayelastic.policy.element.guided.controller import GuidedMultiLevelElasticity
 
-__all__ = ["Neighbour", "neighbours"]
-
 OPERATORS, COST = 30, 2000.0  # ns; dear enough for any number of threads
 LAST = 100  # periods in which nothing should change any more
 FAIR = 0.8  # of a job's share

@@ -19,8 +19,6 @@ from rayelastic.plan.settings.threads import ThreadingModel
 from rayelastic.policy.element.decision import Decision
 from rayelastic.policy.element.observation import Observation, OperatorObservation
 
-__all__ = ["Plant", "PlantSettings"]
-
 MINIMUM_THREADS = 2  # P33 for operators of one input port
 
 

@@ -12,8 +12,6 @@ from typing import Protocol
 from rayelastic.policy.element.decision import Controller, Decision
 from rayelastic.policy.element.observation import Observation
 
-__all__ = ["Journal", "Pass", "Playable", "play"]
-
 
 class Playable(Protocol):
     """A PE that a controller can be run on."""

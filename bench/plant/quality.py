@@ -20,8 +20,6 @@ from bench.plant.events.search import compared_with_best
 from bench.plant.play import play
 from rayelastic.policy.element.guided.controller import GuidedMultiLevelElasticity, GuidedThresholds
 
-__all__ = ["Quality", "quality", "summary"]
-
 PERIODS = 60  # from cold
 QUIET = 40  # periods after which a change is one too many
 NEAR = 0.95

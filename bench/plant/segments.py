@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from bench.plant.graph import PlantGraph
 from rayelastic.plan.settings.threads import ThreadingModel
 
-__all__ = ["Segments", "SharedPort", "segments"]
-
 Floats = NDArray[np.float64]
 Models = tuple[ThreadingModel, ...]
 

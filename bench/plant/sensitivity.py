@@ -44,8 +44,6 @@ from rayelastic.policy.element.guided.controller import GuidedMultiLevelElastici
 from rayelastic.policy.regions.organic_adaptation import OrganicAdaptation
 from rayelastic.policy.regions.thresholds import OrganicThresholds
 
-__all__ = ["Felt", "Played", "changed", "constants", "felt", "table", "tried"]
-
 RESULTS = Path(__file__).resolve().parents[2] / "build" / "sensitivity.json"
 NOISE = 0.05  # of a period's throughput
 PERIODS, PERIOD = 90, 5.0  # of a job; s

@@ -19,8 +19,6 @@ from bench.plant.graph import PlantGraph
 from bench.plant.segments import Segments, SharedPort
 from rayelastic.plan.settings.threads import ThreadingModel
 
-__all__ = ["Limit", "SteadyState", "steady_state"]
-
 Floats = NDArray[np.float64]
 
 ROUNDS = 40  # of the fixed point; each halves the distance

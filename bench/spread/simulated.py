@@ -16,8 +16,6 @@ from rayelastic.policy.regions.observation import PlanObservation
 from rayelastic.policy.regions.organic_adaptation import OrganicAdaptation
 from rayelastic.policy.regions.thresholds import OrganicThresholds
 
-__all__ = ["decisions", "flapping", "graphs"]
-
 MICRO = 1e-6
 PERIOD = 5.0  # s
 NOISE = 0.05

@@ -18,8 +18,6 @@ from typing import Any, NamedTuple
 import rayelastic as rel
 from rayelastic.topologies import vwap
 
-__all__ = ["WORKS", "Signals", "Work"]
-
 ANSWER = 0.002  # seconds that a function waits for its answer
 BURN = 40_000  # rounds of a loop: some 2 ms under the Python token
 BURST = 100  # tuples between two looks at the folder

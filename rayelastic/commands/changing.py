@@ -7,8 +7,6 @@ import click
 from rayelastic import job as jobs
 from rayelastic.commands.options import JOB, address, as_programs, owner, show
 
-__all__ = ["cancel", "leave", "renew_secret", "rescale"]
-
 
 @click.command
 @JOB

@@ -8,8 +8,6 @@ import signal
 from collections.abc import Callable
 from types import FrameType
 
-__all__ = ["main"]
-
 STOPPED = 130  # the exit status of a program that Ctrl-C has ended, for shells
 
 

@@ -11,8 +11,6 @@ import click
 from rayelastic.commands.plain_values import as_json
 from rayelastic.errors import ConfigError, ErrorCode
 
-__all__ = ["JOB", "address", "as_programs", "key_file", "key_of", "owner", "show"]
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 JOB = click.argument("job")

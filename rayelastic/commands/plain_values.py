@@ -13,8 +13,6 @@ from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.reasons import Reason
 from rayelastic.runtime.values.operator_table import OperatorTable
 
-__all__ = ["as_json", "plain"]
-
 
 def plain(value: Any) -> Any:
     """Return a value as dicts, lists, strings and numbers; plans by their `to_dict`, numbers that JSON lacks as None.

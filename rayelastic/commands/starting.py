@@ -29,8 +29,6 @@ from rayelastic.runtime.ingest.external_source import ExternalSource
 from rayelastic.topology_file import TopologyFile
 from rayelastic.web.events import event_of
 
-__all__ = ["demo", "plan", "run", "submit"]
-
 F = TypeVar("F", bound=Callable[..., Any])
 FILE = "rayelastic.topology_file"  # the key of the loaded file in a context
 

@@ -15,8 +15,6 @@ from rayelastic.plan.settings.checkpoint import Checkpoint
 from rayelastic.runtime.checkpoint.restore import LATEST
 from rayelastic.runtime.values.snapshot import Snapshot
 
-__all__ = ["checkpointed", "restore_options", "restored", "snapshot", "state", "stop"]
-
 LIMIT = 20  # keys that are shown if none is named
 F = TypeVar("F", bound=Callable[..., Any])
 

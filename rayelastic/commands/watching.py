@@ -28,8 +28,6 @@ from rayelastic.web.page import HOST
 if TYPE_CHECKING:
     from rayelastic.runtime.values.status import JobStatus
 
-__all__ = ["doctor", "inspect", "jobs_", "plot", "top", "web"]
-
 PATHS = click.Path(path_type=Path)
 
 

@@ -20,8 +20,6 @@ from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.operator_spec import Lane
 from rayelastic.graph.spec.requests import AggregateRequest, FunctionKind, FunctionRequest
 
-__all__ = ["compile_aggregate"]
-
 
 def compile_aggregate(
     request: AggregateRequest, compile_function: Callable[[FunctionRequest], OperatorCode]

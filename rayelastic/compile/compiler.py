@@ -52,8 +52,6 @@ from rayelastic.graph.spec.requests import (
 from rayelastic.graph.spec.user_objects import LIFE, has_method
 from rayelastic.reasons import Code, Reason
 
-__all__ = ["Compiler", "is_cached", "machine_code"]
-
 _VIEWS = {"numpy": View.NUMPY, "pyarrow": View.ARROW, "pandas": View.ARROW, "polars": View.ARROW}
 
 

@@ -7,8 +7,6 @@ import os
 from importlib.util import find_spec
 from pathlib import Path
 
-__all__ = ["cache_directory", "missing_package"]
-
 
 def cache_directory() -> Path:
     """Return the folder of compiled code: $XDG_CACHE_HOME/rayelastic, or ~/.cache/rayelastic."""

@@ -17,8 +17,6 @@ from rayelastic.compile.reading.signatures import annotated_library
 from rayelastic.graph.spec.operator_spec import Lane
 from rayelastic.graph.spec.requests import FunctionRequest
 
-__all__ = ["LoadedMethods", "load", "load_aggregate", "load_process"]
-
 _log = logging.getLogger(__name__)
 
 

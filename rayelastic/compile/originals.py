@@ -17,8 +17,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-__all__ = ["builtin_of", "is_installed", "is_member", "replaced_member"]
-
 _INSTALLED = (sys.stdlib_module_names | {"numpy"}) - {"__main__"}  # their versions are in the cache's key
 _RELIED_ON = ("builtins", "math", "operator", "re", "numpy")  # modules whose behaviour the compiler relies on
 _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE

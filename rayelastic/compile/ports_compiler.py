@@ -24,8 +24,6 @@ from rayelastic.graph.spec.requests import FunctionKind, FunctionRequest, Operat
 if TYPE_CHECKING:
     from rayelastic.graph.spec.operator_spec import CompiledFunction
 
-__all__ = ["compile_operator"]
-
 _VIEWS = {"numpy": View.NUMPY, "pyarrow": View.ARROW, "pandas": View.ARROW, "polars": View.ARROW}
 
 

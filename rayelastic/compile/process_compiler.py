@@ -22,8 +22,6 @@ from rayelastic.graph.spec.operator_spec import Lane
 from rayelastic.graph.spec.requests import FunctionKind, FunctionRequest, ProcessRequest
 from rayelastic.graph.spec.user_objects import LIFE, has_method
 
-__all__ = ["compile_process"]
-
 _METHODS = ("on_tuple", "on_time", "on_end")
 
 

@@ -15,8 +15,6 @@ from rayelastic.errors import ErrorCode, LaneError, SchemaError
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.requests import FunctionKind, FunctionRequest
 
-__all__ = ["CompileReport", "compile_report"]
-
 Kind = Literal["map", "filter", "flat_map"]
 
 

@@ -13,8 +13,6 @@ from rayelastic.errors import ErrorCode, LaneError
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.requests import FunctionKind
 
-__all__ = ["check_results"]
-
 
 def check_results(function: Callable[..., Any], kind: FunctionKind, schema: Schema) -> None:
     """Check what a function returns, as far as its source shows it.

@@ -16,19 +16,6 @@ from rayelastic.graph.records.forms import Form, plain_form
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.operator_spec import Lane, OperatorSpec, SinkDescription, SourceDescription
 
-__all__ = [
-    "EDGE_ROWS",
-    "OBJECTS",
-    "TREES",
-    "Content",
-    "FileSink",
-    "FileSource",
-    "Files",
-    "Sink",
-    "Source",
-    "restart_seconds",
-]
-
 T = TypeVar("T")
 
 OBJECTS = frozenset({DataType.OBJECT})

@@ -25,8 +25,6 @@ from rayelastic.graph.spec.operator_spec import (
 from rayelastic.graph.spec.ports import OUT, OutputPort, side_source
 from rayelastic.graph.spec.upstream import Upstream
 
-__all__ = ["sink_operator", "source_description", "source_operators"]
-
 
 def source_operators(name: str, source: Any, operators: Mapping[str, OperatorSpec]) -> tuple[OperatorSpec, ...]:
     """See ``Topology.source``; the source comes last, after its side sources."""

@@ -16,8 +16,6 @@ from rayelastic.errors import ErrorCode, SourceLostError
 from rayelastic.graph.records.shown import counted
 from rayelastic.graph.spec.operator_spec import OperatorSpec
 
-__all__ = ["check_input", "input_of", "is_away"]
-
 
 def input_of(spec: OperatorSpec, place: Place | None = None, position: object = None) -> Input:
     """Inspect the input of a source.

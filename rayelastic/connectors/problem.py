@@ -8,8 +8,6 @@ from typing import Any
 
 from rayelastic.errors import ErrorCode, code_of
 
-__all__ = ["Problem"]
-
 
 @dataclass(slots=True)
 class Problem:

@@ -13,8 +13,6 @@ from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.dead_letters import ERRORS, OnError, on_error_of
 from rayelastic.graph.spec.operator_spec import Lane
 
-__all__ = ["BadRows", "ReadFiles", "ReadRows", "RowFiles", "RowOptions"]
-
 READ_RATE = 20e6  # the lowest bytes/s at which files are read, parsed and skipped, compressed ones too
 
 

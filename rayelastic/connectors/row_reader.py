@@ -19,8 +19,6 @@ from rayelastic.graph.spec.dead_letters import OnError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["BadRowReader", "RowReader"]
-
 _BATCHES: dict[type, Callable[..., Iterator[pa.RecordBatch]]] = {CsvSource: csv_batches, JsonSource: json_batches}
 
 

@@ -13,8 +13,6 @@ from typing import overload
 from rayelastic.errors import ConfigError, DeclarationError, ErrorCode
 from rayelastic.graph.records.shown import shown
 
-__all__ = ["Secret", "read_all", "read_as", "secret", "without_secrets"]
-
 SHORTEST = 4  # characters; a shorter text isn't replaced in messages, as it is in many words
 
 _read: set[str] = set()  # what secrets of this process were

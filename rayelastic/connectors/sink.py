@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from rayelastic.graph.records.schema import Schema
     from rayelastic.graph.spec.operator_spec import OperatorSpec
 
-__all__ = ["NewSink", "OwnedWriter", "Past", "SinkOperator", "Writer", "file_sink"]
-
 BATCH_ROWS = 65_536  # rows of one Arrow batch for a sink
 
 T = TypeVar("T")

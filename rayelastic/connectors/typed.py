@@ -10,8 +10,6 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from rayelastic.graph.records.schema import Schema
 
-__all__ = ["Declared", "N", "Plain", "SourceOf", "Value"]
-
 T = TypeVar("T")
 
 

@@ -19,8 +19,6 @@ from rayelastic.graph.spec.declaration import declaring
 from rayelastic.graph.spec.location import caller_location
 from rayelastic.graph.spec.ports import operator_of, stream_name
 
-__all__ = ["ActionMethods"]
-
 _PERIOD = 0.05  # seconds between looks at the rows to show
 _WIDEST = 60  # characters of a column
 

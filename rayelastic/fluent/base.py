@@ -23,8 +23,6 @@ from rayelastic.graph.spec.ports import operator_of, side_source, stream_name
 from rayelastic.graph.spec.upstream import Upstream
 from rayelastic.graph.words import STREAM, missing
 
-__all__ = ["StreamBase", "StreamT", "streams_of", "taken"]
-
 StreamT = TypeVar("StreamT")
 
 _NOTHING = Schema("Nothing", (), 8, 0)  # the output of a sink

@@ -11,8 +11,6 @@ from rayelastic.fluent.naming import declared_as, named
 from rayelastic.graph.operators.columns import drop, inspect, rename, select, with_columns
 from rayelastic.graph.operators.gathering.expressions import as_function, by_field
 
-__all__ = ["ColumnMethods"]
-
 
 class ColumnMethods(StreamBase[StreamT]):
     """Operators on fields, and for inspecting tuples."""

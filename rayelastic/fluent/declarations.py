@@ -17,8 +17,6 @@ from rayelastic.graph.spec.order import check_shippable, check_taken, topologica
 from rayelastic.graph.spec.requests import FunctionCompiler
 from rayelastic.graph.words import TOPOLOGY, missing
 
-__all__ = ["Declarations", "close_feedback", "declare", "drafted", "is_free", "mark_automatic", "open_feedback"]
-
 
 class Declarations:
     """Operators by name, and the feedbacks that are still open.

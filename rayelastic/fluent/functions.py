@@ -21,8 +21,6 @@ from rayelastic.graph.spec.location import caller_location
 from rayelastic.graph.spec.ordering import OrderChoice
 from rayelastic.graph.spec.requests import FunctionKind
 
-__all__ = ["ErrorChoice", "FunctionMethods"]
-
 ErrorChoice = OnError | Literal["fail", "skip", "divert"]
 
 

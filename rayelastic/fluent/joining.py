@@ -20,8 +20,6 @@ from rayelastic.graph.spec.operator_spec import OperatorSpec
 from rayelastic.graph.spec.requests import FunctionKind
 from rayelastic.graph.spec.upstream import Upstream
 
-__all__ = ["CrossMethods", "JoinMethods"]
-
 _Fields = str | Sequence[str]
 
 

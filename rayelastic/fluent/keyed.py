@@ -21,8 +21,6 @@ from rayelastic.graph.spec.declaration import LaneChoice
 from rayelastic.graph.spec.ordering import OrderChoice
 from rayelastic.graph.spec.requests import FunctionKind
 
-__all__ = ["KeyedMethods"]
-
 
 class KeyedMethods(StreamBase[StreamT]):
     """Operators that depend on the keys of the stream."""

@@ -18,8 +18,6 @@ from rayelastic.fluent.declarations import Declarations, is_free, mark_automatic
 from rayelastic.graph.spec.location import caller_location
 from rayelastic.graph.words import check_arguments
 
-__all__ = ["declared_as", "named"]
-
 F = TypeVar("F", bound=Callable[..., Any])
 R = TypeVar("R")
 

@@ -13,8 +13,6 @@ from rayelastic.graph.records.time_info import Seconds
 from rayelastic.graph.spec.declaration import NewOperator
 from rayelastic.graph.spec.upstream import Upstream
 
-__all__ = ["PassageMethods"]
-
 
 class PassageMethods(StreamBase[StreamT]):
     """Operators that delay tuples."""

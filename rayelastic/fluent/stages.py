@@ -16,8 +16,6 @@ from rayelastic.graph.records.shown import shown
 from rayelastic.graph.spec.declaration import LaneChoice, binds
 from rayelastic.graph.spec.upstream import Upstream
 
-__all__ = ["StageMethods"]
-
 
 class StageMethods(StreamBase[StreamT]):
     """Splits, and stages of channels."""

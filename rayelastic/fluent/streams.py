@@ -8,8 +8,6 @@ from typing import Generic, NoReturn, TypeVar
 from rayelastic.errors import ErrorCode, GraphError
 from rayelastic.graph.spec.location import caller_location
 
-__all__ = ["Streams"]
-
 StreamT = TypeVar("StreamT")
 
 

@@ -20,8 +20,6 @@ from rayelastic.graph.records.shown import shown
 from rayelastic.graph.spec.declaration import declaring
 from rayelastic.graph.spec.location import caller_location
 
-__all__ = ["TableMethods", "TotalMethods"]
-
 _Fields = str | Sequence[str]
 
 

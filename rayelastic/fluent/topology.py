@@ -19,8 +19,6 @@ from rayelastic.graph.spec.declaration import NewOperator, declaring
 from rayelastic.graph.spec.location import caller_location
 from rayelastic.graph.spec.ordering import OrderChoice
 
-__all__ = ["Topology"]
-
 T = TypeVar("T")
 
 

@@ -28,8 +28,6 @@ from rayelastic.graph.spec.location import caller_location
 from rayelastic.graph.spec.operator_spec import OperatorSpec
 from rayelastic.graph.words import STREAM, missing
 
-__all__ = ["WindowedStream"]
-
 
 class WindowedStream(TotalMethods, Generic[StreamT]):
     """Tuples in windows, before they are aggregated; see ``Stream.window`` and ``Stream.session``.

@@ -12,20 +12,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-__all__ = [
-    "ARGUMENT",
-    "COLUMN",
-    "CONFIG",
-    "MODULE",
-    "RESULT",
-    "STREAM",
-    "TOPOLOGY",
-    "check_arguments",
-    "missing",
-    "pages",
-    "with_known_arguments",
-]
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 _AGGREGATE = ".key_by(field).aggregate(out=rel.{0})"

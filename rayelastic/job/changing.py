@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from rayelastic.runtime.job.api import CoordinatorApi
     from rayelastic.runtime.values.status import JobStatus
 
-__all__ = ["Changing"]
-
 RESCALE_TIMEOUT = 600.0  # seconds for all keys of a region to migrate
 
 

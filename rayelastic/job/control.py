@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from rayelastic.runtime.job.coordinator import Coordinator
     from rayelastic.runtime.values.snapshot import Snapshot
 
-__all__ = ["CONTROL_TIMEOUT", "Control", "LocalControl", "saved"]
-
 CONTROL_TIMEOUT = 30.0  # seconds for any other control call
 NEXT_COORDINATOR = 3  # calls that wait so long each for the next coordinator, which ends or removes the snapshot
 

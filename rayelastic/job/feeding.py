@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from rayelastic.runtime.job.api import CoordinatorApi
     from rayelastic.runtime.values.specs import IngestAddress
 
-__all__ = ["Feeds"]
-
 LOOK = 0.1  # seconds between two checks whether the job runs again
 CLOSE_PATIENCE = 30.0  # seconds for a source to end
 WATCH = 1.0  # seconds between two checks whether pushed rows are needed again

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from rayelastic.runtime.values.snapshot import Snapshot
     from rayelastic.topology import Topology
 
-__all__ = ["Job"]
-
 SNAPSHOT_TIMEOUT = 1800.0  # seconds for a snapshot of all PEs
 START_TIMEOUT = 300.0  # seconds until every PE runs
 WAIT_PERIOD = 1.0  # seconds that one waiting call stays with the coordinator, so that Ctrl-C is never far

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from rayelastic.runtime.watch.metrics_port import MetricsPort
     from rayelastic.web.page import Page
 
-__all__ = ["Observing"]
-
 STATE_TIMEOUT = 120.0  # seconds for keys to be read, behind a checkpoint perhaps
 FOLLOW_PERIOD = 0.5  # seconds between two questions for what was adapted
 

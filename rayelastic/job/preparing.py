@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from rayelastic.runtime.values.snapshot import Manifest, Snapshot
     from rayelastic.topology import Topology
 
-__all__ = ["prepare"]
-
 
 def prepare(
     topology: Topology,

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from rayelastic.graph.spec.operator_spec import OperatorSpec
     from rayelastic.runtime.values.status import JobMetrics, JobStatus, SinkResult
 
-__all__ = ["JobResult", "raise_failure", "sink_value"]
-
 
 class JobResult(Mapping[str, Any]):
     """The results of a finished job's sinks, by operator name.

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from rayelastic.runtime.values.snapshot import Snapshot
     from rayelastic.topology import Topology
 
-__all__ = ["attach", "run", "start", "submit", "view"]
-
 _log = logging.getLogger(__name__)
 
 

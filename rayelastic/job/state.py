@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from rayelastic.runtime.state.descriptor import StateDescriptor
 
-__all__ = ["OperatorState"]
-
 MOST = 1000  # keys, by default
 
 Read = Callable[[tuple[Any, ...] | None, int], tuple["StateDescriptor", Sequence[bytes]]]

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["uninterrupted"]
-
 PATIENCE = 5.0  # seconds for which an interrupt waits for the work
 
 

@@ -13,8 +13,6 @@ from typing import Any
 
 from rayelastic.runtime.watch.event_log import LOGGER
 
-__all__ = ["lines_shown"]
-
 _log = logging.getLogger(__name__)
 _events = logging.getLogger(LOGGER)
 

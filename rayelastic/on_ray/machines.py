@@ -15,8 +15,6 @@ from rayelastic.on_ray.private import adapter
 if TYPE_CHECKING:
     from ray.actor import ActorHandle
 
-__all__ = ["Machines"]
-
 PROBE_TIMEOUT = 1.0  # seconds for a machine to accept a connection
 SILENT = 60.0  # seconds after the last probe that failed; Ray has noticed its loss by then, or it is back
 

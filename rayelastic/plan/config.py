@@ -19,8 +19,6 @@ from rayelastic.plan.settings.replicas import ReplicaBounds, checked_bounds, spa
 from rayelastic.plan.settings.schedule import Schedule
 from rayelastic.plan.settings.threads import Threads
 
-__all__ = ["JobConfig", "LogLevel", "Regions", "RegionsName"]
-
 HIGHEST_PORT = 65_535
 
 

@@ -18,8 +18,6 @@ from rayelastic.plan.plan_text import WIDTH, counted, kind_text
 from rayelastic.plan.regions import Region, RegionKind
 from rayelastic.reasons import Code, Reason
 
-__all__ = ["OperatorInfo", "describe", "explain"]
-
 _WHY = {
     RegionKind.SOURCE: Code.SOURCE_ALONE,
     RegionKind.DATA_PARALLEL: Code.SPLIT_BY_KEY,

@@ -17,8 +17,6 @@ from rayelastic.plan.exec_plan import ExecPlan, Pipeline, Placement, RegionPlan
 from rayelastic.plan.regions import Region, regions
 from rayelastic.plan.replica_bounds import check_elastic, with_least
 
-__all__ = ["plan_topology"]
-
 
 def plan_topology(graph: Graph, config: JobConfig | None = None) -> ExecPlan:
     """Plan how a topology starts: each region with one pipeline and one replica (J13), or the fewest that it may have.

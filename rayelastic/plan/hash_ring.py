@@ -16,19 +16,6 @@ from functools import lru_cache
 
 from rayelastic.errors.invariants import invariant
 
-__all__ = [
-    "FORMER_PARTITIONS",
-    "MAX_REPLICAS",
-    "PARTITIONS",
-    "HashRing",
-    "Runs",
-    "key_ranges",
-    "partition_of",
-    "partitions_in",
-    "range_of",
-    "runs_of",
-]
-
 PARTITIONS = 4096  # of a new job: 200 replicas carry what 195 would, evenly
 FORMER_PARTITIONS = 271  # Joker's released source; of plans that don't say how many they have
 MAX_REPLICAS = 16  # Joker's released source

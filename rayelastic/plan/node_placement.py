@@ -15,8 +15,6 @@ from dataclasses import dataclass
 from rayelastic.graph.spec.ports import operator_of
 from rayelastic.plan.exec_plan import ExecPlan
 
-__all__ = ["Demand", "FreeNodes", "Node", "NodePlacement", "place"]
-
 
 @dataclass(frozen=True, slots=True)
 class Node:

@@ -10,8 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from rayelastic.graph.spec.operator_spec import OperatorSpec, StateKind
 from rayelastic.reasons import Code, Reason
 
-__all__ = ["consumed_streams", "why_by_key", "why_in_turn", "why_whole"]
-
 
 def consumed_streams(operators: Mapping[str, OperatorSpec]) -> frozenset[str]:
     """Return the streams that have a consumer; side outputs need none."""

@@ -14,17 +14,6 @@ from rayelastic.plan.exec_plan import ExecPlan, Pipeline, PlanLink, RegionPlan
 from rayelastic.plan.hash_ring import HashRing
 from rayelastic.plan.plan_text import counted
 
-__all__ = [
-    "PartitionMoves",
-    "PlanChange",
-    "RegionChange",
-    "Relocation",
-    "foreign_keys",
-    "growth_steps",
-    "plan_change",
-    "predecessors",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class PartitionMoves:

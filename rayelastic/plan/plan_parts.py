@@ -14,8 +14,6 @@ from rayelastic.graph.spec.ports import IN, OUT, endpoint, stream_name
 from rayelastic.plan.hash_ring import PARTITIONS, HashRing, key_ranges
 from rayelastic.plan.regions import Region, RegionKind
 
-__all__ = ["Pipeline", "Placement", "PlanLink", "RegionPlan", "ShownPlan", "shared"]
-
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:

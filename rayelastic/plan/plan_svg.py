@@ -16,8 +16,6 @@ from rayelastic.plan.layout.placed import Box, Layout, Line
 from rayelastic.plan.plan_parts import RegionPlan, ShownPlan
 from rayelastic.plan.plan_text import counted, kind_text
 
-__all__ = ["BOX", "OperatorNote", "plan_layout", "plan_svg"]
-
 BOX = (168.0, 58.0)  # pixels of a box
 LETTERS = 23  # of a name that a box holds
 SMALL = 27  # letters of the lines below it

@@ -51,8 +51,6 @@ from rayelastic.graph.spec.order import Graph, consumers, runs_anywhere, topolog
 from rayelastic.plan.one_replica import consumed_streams, why_by_key, why_in_turn, why_whole
 from rayelastic.reasons import Code, Reason
 
-__all__ = ["Region", "RegionKind", "regions"]
-
 
 class RegionKind(Enum):
     """How a region can be parallelised."""

@@ -9,8 +9,6 @@ from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.routing import elastic_regions, why_fixed
 from rayelastic.plan.settings.replicas import ReplicaBounds, span_of
 
-__all__ = ["bounds_of_regions", "check_elastic", "with_least"]
-
 
 def bounds_of_regions(plan: ExecPlan, replicas: Mapping[str, ReplicaBounds]) -> dict[str, ReplicaBounds]:
     """Return {region: bounds} in a plan.

@@ -22,21 +22,6 @@ from rayelastic.plan.hash_ring import HashRing
 from rayelastic.plan.regions import RegionKind
 from rayelastic.reasons import Code, Reason
 
-__all__ = [
-    "Edge",
-    "GatherPlan",
-    "PERouting",
-    "RouterPlan",
-    "elastic_regions",
-    "exits_of",
-    "home_edge",
-    "keeps_replicas",
-    "routed_link",
-    "routers_of",
-    "routings_of",
-    "why_fixed",
-]
-
 
 @dataclass(frozen=True, slots=True, order=True)
 class Edge:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-__all__ = ["state_directory"]
-
 
 def state_directory() -> Path:
     """Return the folder of data that outlives a job: $XDG_STATE_HOME/rayelastic, or ~/.local/state/rayelastic."""

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from rayelastic.runtime.element.api import ElementApi
     from rayelastic.runtime.values.specs import IngestAddress
 
-__all__ = ["FedSources", "is_streamed"]
-
 PATIENCE = 5.0  # seconds that one call waits for a checkpoint; the client calls again
 DRAIN_PATIENCE = 30.0  # seconds for a micro-batch to be complete before a job is stopped
 LOOK = 0.02  # seconds between two checks

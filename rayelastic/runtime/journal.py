@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-__all__ = ["ChangeJournal", "FileStore", "JournalStore", "OpenChange", "OpenStop", "SavedAt"]
-
 
 @dataclass(frozen=True, slots=True)
 class OpenChange:

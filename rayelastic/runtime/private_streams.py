@@ -17,8 +17,6 @@ from rayelastic.graph.spec.dead_letters import OnError
 if TYPE_CHECKING:
     from rayelastic.graph.spec.operator_spec import OperatorSpec
 
-__all__ = ["private_streams", "with_private_streams"]
-
 
 def private_streams(operators: Sequence[OperatorSpec], leaving: Collection[str] = ()) -> frozenset[str]:
     """Find the streams of objects that never leave their process.

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
-__all__ = ["Call", "Remote", "Send", "perform"]
-
 
 @dataclass(frozen=True, slots=True)
 class Call:

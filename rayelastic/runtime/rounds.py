@@ -12,8 +12,6 @@ from rayelastic.errors import PELostError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["MOST_CALLS", "RepeatedQuestion", "ask_all", "call_all", "outcomes", "tell_all"]
-
 MOST_CALLS = 128  # concurrent ones
 
 T = TypeVar("T")

@@ -12,8 +12,6 @@ import gc
 from pathlib import Path
 from zipimport import zipimporter
 
-__all__ = ["start_tasks_quickly"]
-
 _read_again = zipimporter.invalidate_caches
 _read_at: dict[tuple[str, str], tuple[int, int]] = {}  # by archive and folder in it: time of change and size
 

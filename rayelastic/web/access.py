@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from aiohttp import web
 
-__all__ = ["ASKED_BY_PAGE", "HEADERS", "QUIET", "Access", "Visitors"]
-
 ASKED_BY_PAGE = "X-Rayelastic"  # a header that forms and links of other sites can't send
 HEADERS = {
     "Content-Security-Policy": (

@@ -17,8 +17,6 @@ from rayelastic.plan.plan_text import counted
 from rayelastic.web.history import History
 from rayelastic.web.watched import Watched
 
-__all__ = ["Actions", "Asked", "StaleError"]
-
 PATIENCE = 60.0  # seconds for which a code is good
 MOST_ASKED = 100  # codes that are kept
 

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from rayelastic.runtime.values.region_counters import RegionCounters
     from rayelastic.runtime.values.status import JobStatus
 
-__all__ = ["ROUTINE", "Event", "EventKind", "event_of", "moved", "state_changes"]
-
 NAMED = 3  # operators that a title names
 SHOWN = 12  # operators whose numbers an event keeps: the most expensive ones
 PERCENT = 100

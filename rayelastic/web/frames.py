@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from rayelastic.plan.exec_plan import ExecPlan
     from rayelastic.runtime.values.status import JobMetrics, PESample
 
-__all__ = ["COLUMNS", "SERIES", "Frame", "Rows", "frame_between", "replica_series"]
-
 COUNTED = tuple(metric for metric in OF_OPERATOR if metric.page)  # of an operator, summed over all PEs that host it
 SUMMED = tuple(metric.source for metric in COUNTED if metric.source in (NUMBERS.names or ()))
 # Rates in tuples/s; shares 0..1 of the PE where they are highest. The watermark, in seconds since 1970, is the sum of

@@ -14,8 +14,6 @@ from rayelastic.plan.plan_text import kind_text
 if TYPE_CHECKING:
     from rayelastic.plan.exec_plan import ExecPlan
 
-__all__ = ["graph"]
-
 
 def graph(
     plan: ExecPlan, places: Mapping[str, int], lanes: Mapping[str, str], detail: str, opened: Sequence[str]

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from rayelastic.plan.explain import OperatorInfo
     from rayelastic.web.events import Event
 
-__all__ = ["History"]
-
 FRAME_BYTES = 32 << 20  # of all frames that are kept
 LONGEST_SERIES = 7_200  # points, and frames: two hours at one a second, then every other one is kept
 MOST_EVENTS = 20_000

@@ -22,8 +22,6 @@ from rayelastic.web.history import History
 if TYPE_CHECKING:
     from rayelastic.policy.element.observation import Observation
 
-__all__ = ["story"]
-
 MODELS = (ThreadingModel.MANUAL, ThreadingModel.DYNAMIC, ThreadingModel.DEDICATED)
 AT = {name: number for number, name in enumerate(COLUMNS)}
 

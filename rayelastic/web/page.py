@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from rayelastic.web.history import History
     from rayelastic.web.watched import Catalogue, Watched
 
-__all__ = ["Page"]
-
 HOST = "127.0.0.1"
 START = 30.0  # seconds for the server to open its port
 END = 10.0  # seconds for it to close

@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from aiohttp import ClientSession, web
 
-__all__ = ["PATH", "Dashboard", "RayTab"]
-
 PATH = "/ray/"
 ENDS = "kill"  # a word in the paths that end actors, by GET
 APPLICATION = ("static/", "favicon.ico")  # with the path "" itself: files of Ray's package

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from rayelastic.runtime.values.status import JobMetrics, JobStatus
     from rayelastic.web.watched import Watched
 
-__all__ = ["Reading", "Sampler"]
-
 LAST_PASSES = 64  # of which the bottleneck's rule is taken
 LARGE = 250  # operators: for each so many, one more reading passes between two searches for the bottleneck
 

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from rayelastic.web.history import History
     from rayelastic.web.watched import Catalogue, Watched
 
-__all__ = ["PageApp"]
-
 ASSETS = Path(__file__).parent / "assets"
 TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 LISTED_FOR = 2.0  # seconds for which a list of a cluster's jobs is good: each viewer asks for it now and then

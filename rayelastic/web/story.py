@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from rayelastic.web.history import History
     from rayelastic.web.watched import Watched
 
-__all__ = ["PERIOD", "Story"]
-
 PERIOD = 0.8  # seconds between two readings of a job: nobody sees what is older than a second
 
 

@@ -17,8 +17,6 @@ from rayelastic.web.frames import COLUMNS
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Updates", "written"]
-
 MOST_ROWS = 0.7  # share of a table's rows up to which those that changed are sent with their numbers
 
 

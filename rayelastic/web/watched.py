@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from rayelastic.runtime.values.status import JobMetrics, JobStatus
     from rayelastic.web.ray_tab import Dashboard
 
-__all__ = ["Catalogue", "Watched"]
-
 
 class Watched(Protocol):
     """A job, running or over; `rayelastic.job.Job` says what each method does."""

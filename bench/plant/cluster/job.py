@@ -13,8 +13,6 @@ from rayelastic.plan.exec_plan import ExecPlan, Pipeline, RegionPlan
 from rayelastic.plan.hash_ring import PARTITIONS
 from rayelastic.plan.regions import Region, RegionKind
 
-__all__ = ["ClusterConstants", "ClusterJob", "SimulatedNode", "SimulatedOperator", "SimulatedRegion"]
-
 
 @dataclass(frozen=True, slots=True)
 class SimulatedOperator:

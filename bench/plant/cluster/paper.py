@@ -12,21 +12,6 @@ from dataclasses import dataclass
 from bench.plant.cluster.job import ClusterConstants, ClusterJob, SimulatedNode, SimulatedOperator, SimulatedRegion
 from rayelastic.plan.regions import RegionKind
 
-__all__ = [
-    "ENGINE",
-    "HOST",
-    "finance_job",
-    "flow_job",
-    "load_steps_job",
-    "model_comparison_job",
-    "network_monitoring_job",
-    "selectivity_job",
-    "topology_job",
-    "two_operator_job",
-    "two_region_job",
-    "word_count_job",
-]
-
 HOST = SimulatedNode("host", cpus=24)  # section 5: 2 Xeon processors, 6 cores each, 2-way SMT
 MICRO = 1e-6  # s
 MULTIPLICATION = 2.5e-9  # s; Fig. 10's 4,096 multiplications take 11 us

@@ -19,8 +19,6 @@ from rayelastic.plan.hash_ring import MAX_REPLICAS
 from rayelastic.plan.regions import RegionKind
 from rayelastic.policy.regions.model import RegionModel, Shape, best_cuts, demands, shape_of
 
-__all__ = ["FissionModel", "PipelinedFission"]
-
 
 @dataclass(frozen=True, slots=True)
 class FissionModel:

@@ -20,8 +20,6 @@ from rayelastic.plan.hash_ring import HashRing
 from rayelastic.plan.plan_change import PlanChange
 from rayelastic.plan.regions import RegionKind
 
-__all__ = ["ClusterPlant", "SteadyState"]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 

@@ -12,8 +12,6 @@ from bench.plant.cluster.plant import ClusterPlant
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.plan.regions import RegionKind
 
-__all__ = ["exhaustive_best", "random_job", "with_shapes"]
-
 Shapes = Mapping[str, tuple[tuple[str, ...], int]]
 
 CHEAPEST, DEAREST = 0.2e-6, 20e-6  # s per tuple of an operator, spread evenly over the logarithm

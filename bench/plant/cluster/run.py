@@ -18,8 +18,6 @@ from rayelastic.plan.plan_change import plan_change
 from rayelastic.policy.regions.actions import AdaptationDecision, Verdict
 from rayelastic.policy.regions.observation import PipelineObservation, PlanObservation, RegionObservation
 
-__all__ = ["ClusterSimulation", "ClusterStep", "LoadScript", "OrganicPolicy"]
-
 LoadScript = Callable[[float], Mapping[str, float]]  # s -> {source region: tuples/s}
 
 

@@ -13,8 +13,6 @@ import numpy as np
 
 from bench.plant.graph import PlantGraph, PlantOperator, Stream
 
-__all__ = ["SHAPES", "EventGraph", "random_graph"]
-
 SHAPES = ("pipeline", "fan", "join", "mixed")
 
 

@@ -14,8 +14,6 @@ import numpy as np
 
 from bench.plant.events.program import LOCK, TOKEN, UNLOCK, WORK, Floats, Numbers
 
-__all__ = ["BLOCKED", "IDLE", "NAPPING", "READY", "RUNNING", "TOKEN_WAIT", "simulate"]
-
 # What a thread does, for its books.
 RUNNING, READY, IDLE, BLOCKED, TOKEN_WAIT, NAPPING, WAKING = range(7)
 STATES = 7

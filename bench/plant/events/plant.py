@@ -20,8 +20,6 @@ from rayelastic.plan.settings.threads import ThreadingModel
 from rayelastic.policy.element.decision import Decision
 from rayelastic.policy.element.observation import Observation, OperatorObservation
 
-__all__ = ["Configuration", "EventPlant", "EventSettings", "Played"]
-
 PROFILE_RATE = 100.0  # samples/s of a busy thread
 FILLING = 1.2  # times the work that all queues hold passes before what counts
 LEAST = 40e6  # ns that count, at least

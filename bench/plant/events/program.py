@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 
 from bench.plant.graph import PlantGraph
 
-__all__ = ["LOCK", "PUSH", "UNLOCK", "WORK", "Program", "program"]
-
 WORK, LOCK, UNLOCK, PUSH = range(4)  # kinds of steps
 TOKEN = 0  # number of the token's lock; 1 + n is that of operator n's producers
 

@@ -14,8 +14,6 @@ from bench.plant.best_static import placements
 from bench.plant.events.plant import Configuration, EventPlant
 from rayelastic.plan.settings.threads import ThreadingModel
 
-__all__ = ["Compared", "compared_with_best"]
-
 FINALISTS = 6
 STARTS = 3  # from which small steps are taken
 ROUNDS = 6  # of small steps

@@ -20,8 +20,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["CacheEntry", "CodeCache", "key_of", "problem_of"]
-
 _log = logging.getLogger(__name__)
 
 _MAGIC = "rayelastic-code-3"

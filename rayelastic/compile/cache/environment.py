@@ -11,8 +11,6 @@ from pathlib import Path
 from rayelastic.compile.cache.loader import host_target
 from rayelastic.graph.records.schema import Schema
 
-__all__ = ["environment", "layout"]
-
 _ABI_VERSION = 1  # REL_ABI_VERSION of abi.h
 
 

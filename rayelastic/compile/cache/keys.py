@@ -9,8 +9,6 @@ from rayelastic.compile.reading.identity import Identity
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.requests import FunctionRequest
 
-__all__ = ["code_inputs", "refusal_inputs"]
-
 
 def code_inputs(request: FunctionRequest, state_schema: Schema | None, identity: Identity) -> bytes:
     """Return the inputs of a function's machine code.

@@ -19,8 +19,6 @@ from rayelastic.compile.code.operator_code import MachineCode
 from rayelastic.compile.config import missing_package
 from rayelastic.errors import ErrorCode, SetupError
 
-__all__ = ["declare_symbols", "engine_symbols", "host_target", "load_image", "register_symbols", "unknown_symbols"]
-
 _CONTEXT_KEY, _POW = "rel_context_key", "rel_libm_pow"  # lowering/engine.py
 _lock = threading.Lock()
 _loaded: dict[str, tuple[Any, int]] = {}

@@ -12,8 +12,6 @@ from importlib.util import find_spec, module_from_spec
 from pathlib import Path
 from typing import Any
 
-__all__ = ["address_of"]
-
 _NRT, _HELPERS = "NRT_", "numba_"  # Numba's prefixes of the two modules' functions
 
 

@@ -10,8 +10,6 @@ from rayelastic.graph.records.forms import Form
 from rayelastic.graph.records.schema import Schema, laid_out
 from rayelastic.graph.spec.requests import FunctionRequest
 
-__all__ = ["described_output", "output_of"]
-
 
 def described_output(output: Schema, request: FunctionRequest) -> str:
     """Return the cached form of an output schema."""

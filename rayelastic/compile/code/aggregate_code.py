@@ -8,8 +8,6 @@ from rayelastic.compile.code.operator_code import MachineCode
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.requests import AggregateRequest
 
-__all__ = ["AggregateCode"]
-
 
 @dataclass(frozen=True, slots=True)
 class AggregateCode:

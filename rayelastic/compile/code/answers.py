@@ -15,8 +15,6 @@ from rayelastic.compile.reading.identity import frozen_digest
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.requests import FunctionKind
 
-__all__ = ["answers", "inexact", "items_of"]
-
 Answer = Sequence[Any] | bool | None
 
 
@@ -78,4 +76,5 @@ class Changed:
         self._code = code
 
     def __call__(self) -> bool:
+        """Compare what it froze with what was frozen."""
         return bool(self._code.frozen) and frozen_digest(self._code.function) != self._code.frozen_digest

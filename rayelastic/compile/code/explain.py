@@ -13,8 +13,6 @@ from rayelastic.compile.code.state import MutableState
 from rayelastic.graph.records.schema import Field, Schema
 from rayelastic.graph.spec.requests import FunctionKind
 
-__all__ = ["Explanation", "explain"]
-
 SHOWN = 80  # characters of a value
 _REFUSED = (
     "its machine code rejected what Python allows, such as an intermediate number beyond 64 bits, an int and a float "

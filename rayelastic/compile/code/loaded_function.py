@@ -9,8 +9,6 @@ from typing import Any
 from rayelastic.compile.code.explain import Explanation, explain
 from rayelastic.compile.code.operator_code import OperatorCode
 
-__all__ = ["LoadedFunction"]
-
 
 @dataclass(frozen=True, slots=True)
 class LoadedFunction:

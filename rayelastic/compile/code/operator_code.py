@@ -26,8 +26,6 @@ from rayelastic.graph.spec.ports import OUT
 from rayelastic.graph.spec.requests import FunctionKind
 from rayelastic.graph.spec.unread import fields_read
 
-__all__ = ["Flags", "MachineCode", "OperatorCode", "View"]
-
 
 class Flags(IntFlag):
     """The properties of an operator function that the scheduler uses: rel_flags of abi.h."""

@@ -11,8 +11,6 @@ from rayelastic.graph.spec.dead_letters import OnError
 from rayelastic.graph.spec.operator_spec import PICKLED, Lane, OperatorBody, OperatorSpec, StateKind, fields_form
 from rayelastic.graph.spec.ports import InputPort, OutputPort
 
-__all__ = ["PortsCode"]
-
 
 @dataclass(frozen=True, slots=True)
 class PortsCode(OperatorBody):

@@ -38,8 +38,6 @@ from rayelastic.compile.reading.bound import taken_apart
 from rayelastic.compile.reading.cells import cells_written
 from rayelastic.compile.reading.syntax import definition, value_of
 
-__all__ = ["first_change", "remembered"]
-
 _CHANGERS = frozenset(
     ["append", "extend", "insert", "remove", "pop", "popitem", "clear", "update", "setdefault", "add", "discard",
      "appendleft", "popleft", "extendleft", "rotate", "sort", "reverse", "move_to_end", "subtract", "difference_update",

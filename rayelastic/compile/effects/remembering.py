@@ -14,8 +14,6 @@ from rayelastic.compile.effects.effects import remembered
 from rayelastic.compile.reading.bound import is_callable_object
 from rayelastic.graph.records.schema import Schema
 
-__all__ = ["remembered_by"]
-
 # Called at the start and the end of an operator, never for a tuple.
 _SET_UP = ("initialize", "shutdown", "open", "close", "prepare", "commit", "abort")
 

@@ -14,8 +14,6 @@ from typing import Any
 from rayelastic.compile.originals import is_member
 from rayelastic.compile.reading.bound import is_callable_object
 
-__all__ = ["UNKNOWN", "assigned", "attribute", "callee", "defaults", "moves_on", "own_names", "stored"]
-
 UNKNOWN: Any = object()  # stands for an unknown value
 
 
@@ -35,6 +33,7 @@ def assigned(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
 
 
 def part_of(value: ast.expr) -> ast.expr:
+    """Return the code of one item of a value."""
     return ast.Subscript(value, ast.Constant(0), ast.Load())
 
 

@@ -9,8 +9,6 @@ from typing import Any
 
 from rayelastic.graph.records.schema import Schema
 
-__all__ = ["frame_of", "run_of"]
-
 
 def frame_of(run: Any, library: str) -> Any:
     """Return the argument of the user's function: `run` itself, or a frame of its Arrow batch."""

@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["KeptObject"]
-
 
 class KeptObject:
     """The state of an object: what its `snapshot()` returns and its `restore(kept)` accepts, or else its attributes.

@@ -21,8 +21,6 @@ from rayelastic.graph.spec.operator_spec import Lane
 from rayelastic.graph.spec.ports import DemandKind
 from rayelastic.graph.spec.routed import Routed
 
-__all__ = ["PortsFunction", "Router", "chosen"]
-
 
 class Router:
     """Sorts a function's results by output port.

@@ -10,8 +10,6 @@ from typing import Any, Protocol
 
 from rayelastic.graph.records.time_values import TimeValues
 
-__all__ = ["FOR_EVER", "NEVER", "Kept", "Out", "Timers"]
-
 NEVER = -sys.maxsize
 FOR_EVER = sys.maxsize
 

@@ -24,8 +24,6 @@ from rayelastic.compile.lanes.process_key import FOR_EVER, NEVER, Kept, Out
 from rayelastic.compile.lanes.python_lane import about, marked
 from rayelastic.graph.operators.processes import KeyedProcess
 
-__all__ = ["KeyTable", "ProcessFunction", "why_moment", "why_tuple"]
-
 MOST_AFTER_END = 100_000  # timers that a key's timers set once the input has ended; more would never end
 _AT_END, _AT_TIME, _POKED = -1, -2, -3  # the engine's reasons for a call, in place of a port
 _TUPLE, _TIMER, _EXPIRY = 0, 1, 2  # the order of events at the same time

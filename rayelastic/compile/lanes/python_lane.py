@@ -17,8 +17,6 @@ from rayelastic.compile.lanes.frames import frame_of, run_of
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.requests import FunctionKind
 
-__all__ = ["TUPLE_ATTRIBUTE", "about", "call_each", "error_text", "marked", "per_run", "position", "vectorised"]
-
 INDEX_ATTRIBUTE = "rel_index"
 TUPLE_ATTRIBUTE = "rel_tuple"  # the failing tuple as text, if it is in no run any more
 

@@ -20,8 +20,6 @@ from rayelastic.graph.spec.operator_spec import Lane
 from rayelastic.graph.spec.ports import OutputPort
 from rayelastic.graph.spec.requests import FunctionKind
 
-__all__ = ["tolerant"]
-
 Check = Callable[[object], None]
 
 

@@ -13,8 +13,6 @@ from typing import Any
 
 from rayelastic.compile.reading.callables import assigned, load, placed
 
-__all__ = ["AssignmentExpressions"]
-
 _FIRST = {
     ast.Compare: "left",
     ast.BinOp: "left",

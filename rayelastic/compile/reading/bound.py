@@ -14,8 +14,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Bound", "bind", "is_callable_object", "taken_apart"]
-
 
 @dataclass(frozen=True, slots=True)
 class Bound:

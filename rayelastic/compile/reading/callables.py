@@ -9,8 +9,6 @@ from typing import Any, TypeVar
 
 from rayelastic.compile.reasons import Code, packed
 
-__all__ = ["ITEM", "Callables", "NotRewrittenError", "assigned", "called", "load", "method", "placed"]
-
 Node = TypeVar("Node", bound=ast.AST)
 ITEM = "rel_item"
 

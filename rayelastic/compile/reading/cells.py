@@ -6,8 +6,6 @@ import dis
 import types
 from collections.abc import Iterator
 
-__all__ = ["cells_written"]
-
 _WRITES = ("STORE_GLOBAL", "DELETE_GLOBAL")
 _CELL_WRITES = ("STORE_DEREF", "DELETE_DEREF")
 _COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")

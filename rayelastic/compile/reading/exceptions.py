@@ -16,8 +16,6 @@ from typing import Any
 from rayelastic.compile.reading.callables import NotRewrittenError, assigned, called, load, placed
 from rayelastic.reasons import Code
 
-__all__ = ["Narrowing"]
-
 _CALLS: dict[Any, tuple[type[Exception], ...]] = {
     int: (ValueError,),
     float: (ValueError,),

@@ -7,8 +7,6 @@ import re
 import string
 from typing import Any
 
-__all__ = ["Formats"]
-
 _PERCENT = re.compile(r"%(?:%|(?P<flags>[0\- ]?)(?P<width>\d*)(?:\.(?P<precision>\d+))?(?P<kind>[sdifeg]))")
 
 

@@ -25,8 +25,6 @@ from rayelastic.compile.reading.bound import is_callable_object, taken_apart
 
 _NO_DATA = types.FunctionType, types.BuiltinFunctionType, types.ModuleType, type
 
-__all__ = ["Identity", "frozen_digest", "is_of_python"]
-
 
 class Identity:
     """The hash of a function, and the values that it refers to.

@@ -16,8 +16,6 @@ from rayelastic.compile.reading.results.bindings import is_changed, own_nodes
 from rayelastic.compile.reading.syntax import definition, value_of
 from rayelastic.graph.records.schema import Schema
 
-__all__ = ["kept_fields"]
-
 
 def kept_fields(
     function: Callable[..., Any], received: Schema, emitted: Schema, *, flat: bool = False

@@ -16,8 +16,6 @@ from typing import Any
 from rayelastic.compile.reading.callables import ITEM, Callables, NotRewrittenError, assigned, load, placed
 from rayelastic.reasons import Code
 
-__all__ = ["LazyLoops"]
-
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _QUIET_METHODS = {
     "strip", "lstrip", "rstrip", "lower", "upper", "title", "capitalize", "casefold", "swapcase", "startswith",

@@ -17,8 +17,6 @@ from typing import Any
 
 from rayelastic.compile.reading.callables import ITEM, Callables, assigned, called, load, method, placed
 
-__all__ = ["Loops", "loop_over"]
-
 _COLLECTORS = {"list", "tuple", "set", "sorted", "frozenset", "dict"}
 _CONSUMERS = {*_COLLECTORS, "sum", "min", "max", "any", "all", "enumerate", "zip"}
 _EXTREMES = {"min": "<", "max": ">"}

@@ -18,8 +18,6 @@ from rayelastic.compile.reading.callables import NotRewrittenError, called, load
 from rayelastic.compile.reading.identity import global_names
 from rayelastic.reasons import Code
 
-__all__ = ["DEPTH", "HOLDS", "counted", "in_circle"]
-
 DEPTH = "rel_depth"  # the parameter
 HOLDS = "rel_holds"  # the name in new functions of the function that rejects a tuple
 LIMIT = 900  # nested calls; CPython's own limit is 1,000, of which a runtime uses some

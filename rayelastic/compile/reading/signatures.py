@@ -16,8 +16,6 @@ from rayelastic.errors import LaneError, SchemaError
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.requests import FunctionKind
 
-__all__ = ["annotated_library", "annotated_output", "annotated_result", "check_arguments", "unknown_name"]
-
 _FRAMES = {
     ("numpy", "ndarray"): "numpy",
     ("pyarrow", "RecordBatch"): "pyarrow",

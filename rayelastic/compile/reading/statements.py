@@ -15,8 +15,6 @@ from typing import Any
 from rayelastic.compile.reading.callables import NotRewrittenError, assigned, called, load, placed
 from rayelastic.reasons import Code
 
-__all__ = ["Statements"]
-
 
 class Statements(ast.NodeTransformer):
     """The rewrite of one function.

@@ -16,8 +16,6 @@ from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.operator_spec import Lane
 
-__all__ = ["ArrowSink", "ArrowSource", "PandasSink", "arrow", "arrow_source", "matched", "pandas"]
-
 T = TypeVar("T")
 
 

@@ -10,8 +10,6 @@ from rayelastic.connectors.source import BATCH_ROWS, BatchReader
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["TableReader"]
-
 
 class TableReader(BatchReader):
     """Reads a pyarrow.Table, from any row on."""

@@ -15,8 +15,6 @@ from rayelastic.graph.spec.concurrency import is_async
 from rayelastic.graph.spec.operator_spec import Lane
 from rayelastic.graph.spec.user_objects import FLUSH, LIFE, check_object, has_method
 
-__all__ = ["CallSink", "Committing", "call", "commits", "print"]
-
 
 class Committing(Protocol):
     """An object for `rel.call` that takes part in the checkpoints of the job.

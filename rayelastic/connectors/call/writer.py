@@ -20,8 +20,6 @@ from rayelastic.connectors.sink import NewSink, SinkOperator
 from rayelastic.errors import SinkError
 from rayelastic.graph.spec.user_objects import FLUSH, method_of
 
-__all__ = ["Called", "call_sink"]
-
 
 def call_sink(new: NewSink, body: CallSink) -> SinkOperator:
     """Make a sink that calls the user's function or object.

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from rayelastic.graph.records.schema import Field
 
-__all__ = ["Columns", "NotOfSchemaError"]
-
 TRUE, FALSE = (b"1", b"true", b"TRUE", b"True"), (b"0", b"false", b"FALSE", b"False")  # as pyarrow's reader has them
 _READ_FLOATS = (DataType.FLOAT32, DataType.FLOAT64)
 _NOT_READ = (

@@ -18,8 +18,6 @@ from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.dead_letters import OnError
 
-__all__ = ["CsvSink", "csv", "read_csv"]
-
 T = TypeVar("T")
 
 

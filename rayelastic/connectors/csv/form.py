@@ -15,8 +15,6 @@ from rayelastic.graph.records.shown import shown
 if TYPE_CHECKING:
     import pyarrow.csv as pa_csv
 
-__all__ = ["CsvForm", "CsvSource", "check_form"]
-
 
 @dataclass(frozen=True, slots=True)
 class CsvForm:

@@ -25,9 +25,6 @@ from rayelastic.graph.records.shown import shown
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["csv_source"]
-
-
 SAMPLE_BYTES = 1 << 20  # of the first file, to infer types from
 LONGEST_ROW = LONGEST_LINE
 ENCODING_WAY_OUT = "Pass its encoding=, such as 'latin-1', or types={field: bytes}"

@@ -25,8 +25,6 @@ from rayelastic.graph.records.shown import shown
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["csv_batches"]
-
 BLOCK_BYTES = 1 << 20  # parsed at once
 LONGER = 16  # the factor by which a block grows if a row is longer
 

@@ -10,8 +10,6 @@ from rayelastic.connectors.files.byte_streams import LONGEST_LINE, Content
 from rayelastic.connectors.files.locations import shown_location
 from rayelastic.errors import ErrorCode, SourceError
 
-__all__ = ["CsvText"]
-
 BLOCK_BYTES = 1 << 20  # read at once when lines are inspected
 
 

@@ -13,8 +13,6 @@ from rayelastic.connectors.output.formats import COPY_BYTES
 if TYPE_CHECKING:
     from rayelastic.graph.records.schema import Schema
 
-__all__ = ["CsvFormat"]
-
 
 class CsvFormat:
     """CSV with a header, as pyarrow writes it: quotes inside a text are doubled, a row ends with a line feed.

@@ -29,8 +29,6 @@ from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.records.shown import shown
 from rayelastic.graph.spec.operator_spec import Lane, SinkDescription, SourceDescription
 
-__all__ = ["DeltaSink", "DeltaSource", "delta"]
-
 T = TypeVar("T")
 
 TIMES = frozenset({DataType.TIME32, DataType.TIME64, DataType.DURATION})

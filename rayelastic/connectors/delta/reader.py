@@ -11,8 +11,6 @@ from rayelastic.errors import ErrorCode, StateError
 if TYPE_CHECKING:
     from rayelastic.connectors.inputs import Input
 
-__all__ = ["DeltaReader"]
-
 
 class DeltaReader(ParquetReader):
     """Reads the files of the version that the job has begun with."""

@@ -15,17 +15,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from deltalake import DeltaTable
 
-__all__ = [
-    "check_columns",
-    "check_installed",
-    "columns_of",
-    "delta_schema",
-    "files_of",
-    "opened",
-    "place_of",
-    "raising",
-]
-
 
 def check_installed(operator: str, error: type[DeclarationError]) -> None:
     """Raise an error of a class if deltalake isn't installed."""

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from rayelastic.connectors.sink import NewSink, SinkOperator
     from rayelastic.graph.records.schema import Schema
 
-__all__ = ["TableTarget", "delta_sink"]
-
 
 def delta_sink(new: NewSink, body: DeltaSink) -> SinkOperator:
     """Make a sink that appends to a table."""

@@ -13,8 +13,6 @@ from typing import Protocol
 
 from rayelastic.errors import ErrorCode, SourceError
 
-__all__ = ["BadRow", "Dropped", "Files", "LeftOut", "PutAside", "rejected"]
-
 SHOWN_ROWS = 10  # of the dropped ones
 TELLS = "Mend the file, declare other types, or pass on_bad_row='skip' or 'divert'"
 ENCODING_WAY_OUT = "Pass its encoding=, such as 'latin-1'"

@@ -26,8 +26,6 @@ from rayelastic.connectors.files.locations import (
 from rayelastic.errors import ErrorCode, SourceError, SourceLostError
 from rayelastic.graph.records.shown import shown
 
-__all__ = ["LONGEST_LINE", "Content", "check_encoding"]
-
 LONGEST_LINE = 64 << 20  # bytes of a line of text or JSON, or of a row of CSV; as in line_reader.cpp
 _MARKS = (  # byte order marks of other encodings; those of UTF-32 begin like those of UTF-16
     (b"\xff\xfe\0\0", "utf-32"), (b"\0\0\xfe\xff", "utf-32"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"),

@@ -12,8 +12,6 @@ from rayelastic.connectors.files.texts import has_own_text, of_texts, to_texts
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["EXACT_DIGITS", "cast_column", "cast_table", "decoded", "has_digits", "is_inexact", "is_padded"]
-
 EXACT_DIGITS = 15  # of a whole number that every float holds
 LONGEST_WHOLE = 300  # digits of a whole number that may be a float
 _PADDED = re.compile(rb"[+-]?0[0-9xX]")

@@ -16,8 +16,6 @@ from rayelastic.graph.records.names import is_field_name
 from rayelastic.graph.records.schema import Schema, laid_out
 from rayelastic.graph.records.shown import shown
 
-__all__ = ["check_columns", "check_types", "chosen_columns", "inferred_schema", "renamed"]
-
 Columns = Iterable[str] | Mapping[str, str] | None
 
 

@@ -21,24 +21,6 @@ from typing import Any
 
 from rayelastic.errors import ErrorCode, SourceError, SourceLostError
 
-__all__ = [
-    "FileIdentity",
-    "LocationError",
-    "below",
-    "beside",
-    "file_edges",
-    "file_system",
-    "identities",
-    "is_uri",
-    "local_path",
-    "matching",
-    "may_return",
-    "readable",
-    "reading",
-    "shown_location",
-    "size_of",
-]
-
 _URI = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]+://|file:/)")
 _COLLAPSED = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/[^/]")  # a URI that went through pathlib
 _LOCAL = re.compile(r"file:(?://(?:localhost)?(?=/)|(?=/(?!/)))", re.IGNORECASE)

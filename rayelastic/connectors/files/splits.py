@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rayelastic import _native
 
-__all__ = ["FileSplits"]
-
 
 class FileSplits:
     """Announces a source's files, each of which is a split, to downstream operators.

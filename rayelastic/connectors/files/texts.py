@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["base64_of", "bytes_of", "duration_text", "has_own_text", "of_texts", "to_texts"]
-
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _ISO = re.compile(  # also as pandas and Java write it, with a sign for each part
     r"([+-]?)P(?:([+-]?\d{1,18})W)?(?:([+-]?\d{1,18})D)?"

@@ -15,8 +15,6 @@ from rayelastic.graph.records.shown import shown
 from rayelastic.graph.spec.operator_spec import Lane
 from rayelastic.graph.spec.user_objects import LIFE, check_object
 
-__all__ = ["CallableSource", "GenerateSource", "SequenceSource", "callable", "generate", "sequence"]
-
 T = TypeVar("T")
 
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from rayelastic.connectors.inputs import Input
     from rayelastic.graph.spec.operator_spec import OperatorSpec
 
-__all__ = ["callable_source", "generate_source", "sequence_source"]
-
 
 def sequence_source(spec: OperatorSpec, schema: _native.Schema, body: SequenceSource) -> SourceOperator:
     """Make a native source of numbers."""

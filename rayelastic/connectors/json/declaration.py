@@ -17,8 +17,6 @@ from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.dead_letters import OnError
 from rayelastic.graph.spec.operator_spec import Lane
 
-__all__ = ["JsonSink", "json", "read_json"]
-
 T = TypeVar("T")
 
 

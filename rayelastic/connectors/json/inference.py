@@ -22,8 +22,6 @@ from rayelastic.graph.records.forms import Form, plain_form
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.dead_letters import OnError
 
-__all__ = ["JsonSource", "json_source"]
-
 
 @dataclass(frozen=True, slots=True)
 class JsonSource(RowFiles):

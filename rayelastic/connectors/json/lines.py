@@ -15,8 +15,6 @@ from rayelastic.connectors.files.locations import shown_location
 from rayelastic.errors import ErrorCode, SourceError
 from rayelastic.graph.records.shown import shown
 
-__all__ = ["DEEPEST", "BadLineError", "Blocks", "Number", "Twice", "kind_of", "object_of", "text_of"]
-
 SAMPLE_BYTES = 1 << 20  # of the first file, to infer types from
 BLOCK_BYTES = 2 << 20  # read at once
 DEEPEST = 60  # levels of a line; Arrow's schemas have 64, one of them for the row and one for items of a list

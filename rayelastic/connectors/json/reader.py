@@ -28,8 +28,6 @@ from rayelastic.graph.records.forms import Form, members_of, plain_form
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["json_batches"]
-
 THREADS = min(2, os.cpu_count() or 1)  # that parse blocks of a file: later stages are slower than two of them
 AHEAD = THREADS + 1  # blocks that are parsed ahead
 

@@ -16,8 +16,6 @@ from rayelastic.errors import ErrorCode, SchemaError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Shape"]
-
 _INT64 = range(-(1 << 63), 1 << 63)
 _LONG = 4000  # digits that Python converts to an int
 

@@ -18,8 +18,6 @@ from rayelastic.graph.records.shown import shown
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Lines", "read_type"]
-
 _LONGEST_NUMBER = 4000  # digits
 _TEXTS = (
     DataType.DATE32, DataType.DATE64, DataType.TIME32, DataType.TIME64, DataType.TIMESTAMP, DataType.DURATION,

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from rayelastic.graph.records.schema import Schema
 
-__all__ = ["JsonFormat", "TextFormat"]
-
 _MINUTE, _DAY = dt.timedelta(minutes=1), dt.timedelta(days=1)
 COPY_BYTES = 1 << 20  # the size of a read when a file is copied
 

@@ -16,8 +16,6 @@ from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.records.shown import shown
 from rayelastic.graph.spec.operator_spec import Lane, OperatorSpec
 
-__all__ = ["CountSink", "ListSink", "RowsSource", "list", "rows"]
-
 T = TypeVar("T")
 
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from rayelastic.connectors.memory.declaration import RowsSource
     from rayelastic.graph.spec.operator_spec import OperatorSpec
 
-__all__ = ["rows_source"]
-
 
 def rows_source(spec: OperatorSpec, schema: _native.Schema, body: RowsSource[Any]) -> SourceOperator:
     """Make a source of the rows of a collection."""

@@ -13,8 +13,6 @@ from rayelastic.connectors.sink import NewSink, SinkOperator
 if TYPE_CHECKING:
     from rayelastic.connectors.memory.declaration import CountSink
 
-__all__ = ["collecting_sink", "count_sink"]
-
 
 def collecting_sink(new: NewSink, body: object) -> SinkOperator:  # noqa: ARG001  (the driver makes its result of the table)
     """Make a sink that collects its rows into a table."""

@@ -15,8 +15,6 @@ from rayelastic.connectors.row_files import ReadFiles
 from rayelastic.connectors.typed import Declared
 from rayelastic.graph.records.schema import Schema
 
-__all__ = ["ParquetSink", "parquet", "read_parquet"]
-
 T = TypeVar("T")
 
 

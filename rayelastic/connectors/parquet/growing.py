@@ -9,9 +9,6 @@ from rayelastic.connectors.description import FileSink
 from rayelastic.errors import ErrorCode, SinkError
 from rayelastic.graph.spec.operator_spec import Lane
 
-__all__ = ["GrowingSink"]
-
-
 LONGEST_PERIOD = 86_400.0  # seconds; a table that grows once a day is no longer growing
 
 

@@ -23,8 +23,6 @@ from rayelastic.graph.spec.operator_spec import Lane
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["ParquetSource", "held", "parquet_source"]
-
 _FOLDER = re.compile(r"([^=/]+)=([^/]*)")
 _NUMBER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"  # how Hive writes a null

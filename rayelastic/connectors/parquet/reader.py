@@ -17,8 +17,6 @@ from rayelastic.errors import ErrorCode, SourceError, SourceLostError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["ParquetReader"]
-
 
 class ParquetReader(BatchReader):
     """Reads Parquet files, one after the other, from any row on. Earlier row groups aren't read.

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rayelastic.graph.records.schema import Schema
 
-__all__ = ["ParquetFormat"]
-
 
 class ParquetFormat:
     """Parquet, a row group for each batch.

@@ -18,8 +18,6 @@ from rayelastic.graph.spec.user_objects import LIFE, check_object
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Partition", "Partitions", "PolledSource", "polled"]
-
 T = TypeVar("T")
 
 IDLE = 0.1  # seconds

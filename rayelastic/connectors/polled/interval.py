@@ -13,8 +13,6 @@ from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.records.shown import shown
 from rayelastic.graph.records.time_info import Seconds
 
-__all__ = ["interval"]
-
 _LONGEST = 366 * 86_400.0  # seconds
 _TICK = Schema.of({"n": int, "at": dt.datetime}, name="Tick")
 

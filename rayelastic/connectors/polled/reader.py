@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from rayelastic.connectors.polled.declaration import Partition, PolledSource
     from rayelastic.graph.spec.operator_spec import OperatorSpec
 
-__all__ = ["Poller", "polled_source"]
-
 MOST_WAITING = 1000  # polls that are kept before emitted ones are removed
 LOOK = 1.0  # seconds between two listings of the partitions
 

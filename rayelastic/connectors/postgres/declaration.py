@@ -13,8 +13,6 @@ from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.shown import shown
 from rayelastic.graph.spec.operator_spec import Lane
 
-__all__ = ["PostgresSink", "postgres"]
-
 
 @dataclass(frozen=True, slots=True)
 class PostgresSink(Sink):

@@ -10,8 +10,6 @@ from rayelastic.graph.records.forms import plain_form
 if TYPE_CHECKING:
     from rayelastic.graph.records.schema import Field
 
-__all__ = ["column_type"]
-
 _TYPES = {
     DataType.BOOL: "boolean",
     DataType.INT8: "smallint",

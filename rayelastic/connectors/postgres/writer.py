@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from rayelastic.connectors.postgres.declaration import PostgresSink
     from rayelastic.graph.records.schema import Schema
 
-__all__ = ["PostgresTable", "postgres_sink"]
-
 LOCATION = "postgres:"  # the prefix of the identity in an output's location
 CONNECT_TIMEOUT = 10  # seconds
 LEDGER_LOCK = 0x72656C  # taken while the tables are created, by one writer at a time

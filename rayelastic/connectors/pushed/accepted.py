@@ -17,8 +17,6 @@ from rayelastic.connectors.pushed.frames import Epoch
 from rayelastic.errors import ErrorCode, SourceError, StateError
 from rayelastic.graph.records.shown import counted
 
-__all__ = ["Accepted", "Partition"]
-
 KEPT_EPOCHS = 2  # of a query: the current one, and the one before, whose last tasks may still be repeated
 KEPT_CHECKSUMS = 4  # of the last batches of a partition, in a position: they detect a repeat with other rows
 

@@ -11,8 +11,6 @@ from rayelastic.graph.spec.operator_spec import Lane
 if TYPE_CHECKING:
     from rayelastic.graph.records.schema import Schema
 
-__all__ = ["IngestSource"]
-
 
 @dataclass(frozen=True, slots=True)
 class IngestSource(Source[Any]):

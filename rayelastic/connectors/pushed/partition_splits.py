@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Protocol
 
-__all__ = ["PartitionSplits"]
-
 _OTHERS = 0  # the split that stands for partitions that haven't begun; that of partition p is p + 1
 
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from rayelastic.connectors.pushed.declaration import IngestSource
     from rayelastic.graph.spec.operator_spec import OperatorSpec
 
-__all__ = ["PushedOperator", "pushed_source"]
-
 
 @dataclass(slots=True, kw_only=True)
 class PushedOperator(SourceOperator):

@@ -14,8 +14,6 @@ from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.records.shown import counted
 from rayelastic.graph.spec.operator_spec import Lane
 
-__all__ = ["TextSink", "TextSource", "read_text", "text"]
-
 LINE = Schema.of({"line": str}, name="Line")
 
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from rayelastic.connectors.text.declaration import TextSource
     from rayelastic.graph.spec.operator_spec import OperatorSpec
 
-__all__ = ["text_source"]
-
 
 def text_source(spec: OperatorSpec, schema: _native.Schema, body: TextSource) -> SourceOperator:
     """Make a source of lines, which can begin at a line of a file."""

@@ -18,27 +18,6 @@ from rayelastic.graph.spec.location import caller_location
 from rayelastic.graph.spec.operator_spec import fields_form
 from rayelastic.graph.spec.requests import CompiledAggregate
 
-__all__ = [
-    "AggregateFunction",
-    "AggregateSpec",
-    "Emit",
-    "Named",
-    "TopK",
-    "avg",
-    "count",
-    "distinct",
-    "first",
-    "last",
-    "max",
-    "mean",
-    "min",
-    "quantile",
-    "stddev",
-    "sum",
-    "top_k",
-    "weighted_mean",
-]
-
 MOST_RANKS = 1000  # values that top_k keeps for a key; each is a field of the output
 LEAST_ERROR = 0.00001  # of a quantile: a sketch then has 115,000 buckets for a factor of ten
 

@@ -34,17 +34,6 @@ from rayelastic.graph.spec.ports import OUT, OutputPort
 from rayelastic.graph.spec.requests import CompiledAggregate
 from rayelastic.graph.spec.upstream import Upstream
 
-__all__ = [
-    "Aggregation",
-    "aggregate",
-    "aggregate_in_two_steps",
-    "aggregated_schema",
-    "by_name",
-    "can_have_two_steps",
-    "expanded",
-    "has_two_steps_by_itself",
-]
-
 LARGEST_PRECISION = 38  # digits of a decimal
 
 _SECOND = {  # the function that merges a function's partial results

@@ -18,8 +18,6 @@ from rayelastic.graph.records.time_info import LONGEST_SPAN, TICKS_PER_SECOND, S
 from rayelastic.graph.records.time_values import CLOCK, TimeValues, zone_of
 from rayelastic.graph.spec.upstream import Upstream
 
-__all__ = ["Aligned", "Ticks", "length_of", "runs_of", "ticks_of"]
-
 _FIRST_DAY = dt.date(1970, 1, 1)
 _MONDAY = dt.date(1970, 1, 5)
 DAY = 86_400  # seconds of a day without a clock change

@@ -28,19 +28,6 @@ from rayelastic.graph.spec.order import memory_of
 from rayelastic.graph.spec.ports import IN, OUT, InputPort, OutputPort, operator_of, port_of, stream_name
 from rayelastic.graph.spec.upstream import Upstream
 
-__all__ = [
-    "Channels",
-    "Governor",
-    "InTurn",
-    "Section",
-    "channel_heads",
-    "channel_operators",
-    "elastic",
-    "elastic_split",
-    "ordered_channels",
-    "parallel",
-]
-
 ORDER = "order"  # the operator that restores the order of stage 'work' is named 'work.order'
 MOST_CHANNELS = 1000  # of a stage: each channel has its own operators
 MOST_THREADS = 256  # of elastic channels: each has a thread from the start

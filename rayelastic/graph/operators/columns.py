@@ -24,22 +24,6 @@ from rayelastic.graph.spec.ports import operator_of
 from rayelastic.graph.spec.requests import FunctionKind, FunctionRequest
 from rayelastic.graph.spec.upstream import Upstream
 
-__all__ = [
-    "First",
-    "check_count",
-    "drop",
-    "drop_nulls",
-    "explode",
-    "fill_null",
-    "first_of_each",
-    "inspect",
-    "read_no_further",
-    "rename",
-    "select",
-    "with_columns",
-    "without_nulls",
-]
-
 
 def select(up: Upstream, name: str, fields: tuple[str, ...]) -> OperatorSpec:
     """See ``Stream.select``."""

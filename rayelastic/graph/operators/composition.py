@@ -23,8 +23,6 @@ from rayelastic.graph.spec.ports import IN, OUT, InputPort, OutputPort
 from rayelastic.graph.spec.requests import FunctionCompiler, OperatorRequest
 from rayelastic.graph.spec.upstream import Upstream
 
-__all__ = ["class_operator"]
-
 
 def class_operator(
     name: str,

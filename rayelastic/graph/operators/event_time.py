@@ -19,8 +19,6 @@ from rayelastic.graph.spec.operator_spec import OperatorBody, OperatorSpec, Stat
 from rayelastic.graph.spec.ports import IN, OUT, InputPort, OutputPort, operator_of
 from rayelastic.graph.spec.upstream import Upstream
 
-__all__ = ["EventTime", "Union", "event_time"]
-
 LONGEST_IDLE = 31_536_000  # seconds, a year
 AHEAD = "ahead"  # the port of tuples that are too far ahead of the clock
 

@@ -22,8 +22,6 @@ from rayelastic.graph.spec.requests import FunctionKind, FunctionRequest
 from rayelastic.graph.spec.upstream import Upstream
 from rayelastic.graph.spec.user_objects import LIFE, check_object
 
-__all__ = ["NO_SIDES", "deduplicate", "function_operator"]
-
 NO_SIDES: Mapping[str, object] = MappingProxyType({})
 
 

@@ -19,8 +19,6 @@ from rayelastic.graph.spec.operator_spec import OperatorSpec
 from rayelastic.graph.spec.upstream import Upstream
 from rayelastic.graph.spec.user_objects import check_object
 
-__all__ = ["CONTROL", "Holding", "gate", "switch"]
-
 DATA, CONTROL = "data", "control"  # the input ports
 
 

@@ -16,8 +16,6 @@ from rayelastic.graph.spec.operator_spec import OperatorBody, OperatorSpec, fiel
 from rayelastic.graph.spec.ports import OUT, OutputPort
 from rayelastic.graph.spec.upstream import Upstream
 
-__all__ = ["Delay", "Throttle", "delay", "throttle"]
-
 LONGEST_DELAY = 1e6  # seconds: eleven days
 
 

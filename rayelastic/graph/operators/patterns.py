@@ -21,8 +21,6 @@ from rayelastic.graph.spec.requests import FunctionKind, FunctionRequest
 from rayelastic.graph.spec.upstream import Upstream
 from rayelastic.graph.spec.user_objects import check_object
 
-__all__ = ["Matching", "Pattern", "Step", "match"]
-
 MISSING = "missing"  # the field that names the first step that didn't match
 _MOST = 31  # steps: each takes two bits of the mask
 

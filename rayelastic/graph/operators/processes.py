@@ -24,8 +24,6 @@ from rayelastic.graph.spec.requests import CompiledProcess, ProcessRequest
 from rayelastic.graph.spec.upstream import Upstream
 from rayelastic.graph.spec.user_objects import LIFE, check_object
 
-__all__ = ["KeyedProcess", "instance_of", "process"]
-
 METHODS: Mapping[str, str] = {  # and their arguments
     "on_tuple": "t, state, out",
     "on_time": "time, state, out",

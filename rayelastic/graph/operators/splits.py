@@ -19,8 +19,6 @@ from rayelastic.graph.spec.requests import FunctionKind, FunctionRequest
 from rayelastic.graph.spec.upstream import Upstream
 from rayelastic.graph.spec.user_objects import check_object
 
-__all__ = ["REST", "Split", "split", "split_operator"]
-
 REST = "rest"  # the output port of tuples for which no predicate holds
 _MOST = 1000  # outputs of a split: each has its own connections and name
 

@@ -12,8 +12,6 @@ from typing import Any, NamedTuple
 
 from rayelastic.graph.records.schema import Schema
 
-__all__ = ["Accumulator", "Bounds", "Early", "Shown", "WindowFunction"]
-
 
 class Bounds(NamedTuple):
     """When a window begins and ends, represented as the times of its stream; the end is exclusive.

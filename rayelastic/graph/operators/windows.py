@@ -36,20 +36,6 @@ from rayelastic.graph.spec.requests import CompiledAggregate, FunctionKind, Func
 from rayelastic.graph.spec.upstream import Upstream
 from rayelastic.graph.spec.user_objects import check_object
 
-__all__ = [
-    "CORRECTED",
-    "WHOLE",
-    "Framing",
-    "Window",
-    "WindowKind",
-    "Windowing",
-    "bounds_beside",
-    "compiled_assigner",
-    "session",
-    "window",
-    "windowed",
-]
-
 BOUNDS = ("start", "end")  # fields that windows by time emit, after the keys
 CORRECTED = "corrected"  # and a field of those that may emit corrections
 LONGEST_COUNT = 2**40  # tuples of a window

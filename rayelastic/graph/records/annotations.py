@@ -33,8 +33,6 @@ from rayelastic.graph.records.forms import (
 from rayelastic.graph.records.names import is_field_name
 from rayelastic.graph.records.record_classes import field_names
 
-__all__ = ["form_of", "numpy_form", "optional_form"]
-
 _OF_PYTHON: dict[object, DataType] = {
     bool: DataType.BOOL, int: DataType.INT64, float: DataType.FLOAT64, str: DataType.STRING, bytes: DataType.BINARY,
     own_class(dt.datetime): DataType.TIMESTAMP, own_class(dt.date): DataType.DATE32, dt.time: DataType.TIME64,

@@ -12,8 +12,6 @@ import uuid
 from enum import Enum
 from typing import Any
 
-__all__ = ["Column", "DataType", "own_class"]
-
 _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: written in Python
 
 

@@ -19,21 +19,6 @@ from rayelastic.errors import ErrorCode, SchemaError
 from rayelastic.graph.records.data_type import DataType, parsed_format
 from rayelastic.graph.records.sealing import WITHIN_PROCESS, Seal, seal_of_this_process
 
-__all__ = [
-    "JSON",
-    "Form",
-    "Json",
-    "decimal_form",
-    "enum_form",
-    "known_of",
-    "list_form",
-    "map_form",
-    "members_of",
-    "object_form",
-    "plain_form",
-    "struct_form",
-]
-
 Part = tuple[str, "Form", bool]  # a part of a form: name, form, whether it may be None
 _ENUM = "+e<"  # the start of an enum's text
 Known = tuple[Any, ...] | None  # a form's classes for the native codec, see value_codec.hpp

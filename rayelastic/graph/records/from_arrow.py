@@ -13,8 +13,6 @@ from rayelastic.graph.records.forms import Form, plain_form
 from rayelastic.graph.records.schema import Schema, generated_type
 from rayelastic.graph.records.sealing import Seal
 
-__all__ = ["reader_of", "tuples_of"]
-
 Reader = Callable[[Any], Any]
 
 

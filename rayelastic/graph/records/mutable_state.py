@@ -10,8 +10,6 @@ from typing import Any, NamedTuple, TypeVar, cast, dataclass_transform
 from rayelastic.errors import ErrorCode, SchemaError
 from rayelastic.graph.records.shown import shown
 
-__all__ = ["MutableState", "state"]
-
 C = TypeVar("C", bound=type)
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import keyword
 
-__all__ = ["is_field_name"]
-
 
 def is_field_name(name: object) -> bool:
     """Return whether a field can have this name, as an attribute of a tuple."""

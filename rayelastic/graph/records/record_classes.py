@@ -10,8 +10,6 @@ import typing
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["field_hints", "field_names", "values_by_name"]
-
 
 def field_names(cls: type) -> tuple[str, ...] | None:
     """Return the names of the fields of a class's instances, in order; None if it isn't a class of records.

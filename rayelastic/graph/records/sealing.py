@@ -13,8 +13,6 @@ import pickle
 import secrets
 from dataclasses import dataclass, field
 
-__all__ = ["WITHIN_PROCESS", "Seal", "seal_of_this_process"]
-
 _DIGEST = "sha256"
 _SIZE = hashlib.sha256().digest_size
 

@@ -6,8 +6,6 @@ import reprlib
 
 from rayelastic.errors import ErrorCode, GraphError
 
-__all__ = ["check_flag", "conflict", "counted", "invalid", "short", "shown"]
-
 MOST_DIGITS = 100  # from here on a count has no decimals
 
 _SHORT = reprlib.Repr()

@@ -17,20 +17,6 @@ from rayelastic.graph.records.data_type import DataType, parsed_format
 from rayelastic.graph.records.schema import Field, Schema
 from rayelastic.graph.records.shown import shown
 
-__all__ = [
-    "LONGEST_SPAN",
-    "TICKS_PER_SECOND",
-    "Lifetime",
-    "Seconds",
-    "Since",
-    "TimeInfo",
-    "TimeToLive",
-    "TimeUnit",
-    "Ttl",
-    "seconds_of",
-    "time_of_field",
-]
-
 TimeUnit = Literal["s", "ms", "us", "ns"]
 Seconds = float | dt.timedelta
 Since = Literal["last", "first", "change"]

@@ -15,8 +15,6 @@ from rayelastic.graph.records.data_type import DataType, own_class, parsed_forma
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.records.time_info import TICKS_PER_SECOND, TimeInfo
 
-__all__ = ["CLOCK", "TimeValues", "zone_of"]
-
 CLOCK = TimeInfo("", "us")  # of times by the clock: floats, seconds since 1970
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _MICROSECOND = dt.timedelta(microseconds=1)

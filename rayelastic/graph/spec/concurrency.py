@@ -14,8 +14,6 @@ from typing import Any
 from rayelastic.errors import ErrorCode
 from rayelastic.graph.records.shown import check_flag, counted, invalid
 
-__all__ = ["Concurrency", "concurrency_of", "concurrent", "is_async"]
-
 MOST_CALLS = 100_000
 MOST_TRIES = 100
 

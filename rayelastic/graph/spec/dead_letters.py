@@ -9,8 +9,6 @@ from rayelastic.graph.records.schema import DataType, Schema, laid_out
 from rayelastic.graph.records.shown import invalid
 from rayelastic.graph.spec.ports import OutputPort
 
-__all__ = ["ERRORS", "OnError", "dead_letters", "on_error_of"]
-
 ERRORS = "errors"  # the output port of diverted tuples
 _ADDED = ("error", "operator")
 

@@ -13,8 +13,6 @@ from rayelastic.graph.records.time_info import TimeInfo
 from rayelastic.graph.spec.operator_spec import OperatorSpec
 from rayelastic.graph.spec.ports import OUT, operator_of, port_of
 
-__all__ = ["event_time_of", "time_units"]
-
 
 def event_time_of(operators: Mapping[str, OperatorSpec], streams: tuple[str, ...]) -> TimeInfo | None:
     """Find the event time of united streams; None if one of them has none, or they differ.

@@ -5,8 +5,6 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-__all__ = ["caller_location", "is_users"]
-
 _PACKAGE = str(Path(__file__).parents[2]) + "/"
 _PROGRAMS = f"{_PACKAGE}topologies/"  # in the package, but written as users' programs
 

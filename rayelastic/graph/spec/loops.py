@@ -13,8 +13,6 @@ from rayelastic.errors import ErrorCode, GraphError
 from rayelastic.graph.spec.operator_spec import OperatorSpec
 from rayelastic.graph.spec.ports import InputPort, operator_of
 
-__all__ = ["check_loops", "fed_back", "loops"]
-
 
 def fed_back(spec: OperatorSpec, placeholder: str, streams: tuple[str, ...]) -> OperatorSpec:
     """Return the operator with the streams instead of the placeholder of a feedback."""

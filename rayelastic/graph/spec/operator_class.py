@@ -21,8 +21,6 @@ from rayelastic.graph.spec.operator_spec import Lane, StateKind
 from rayelastic.graph.spec.ports import IN, OUT, Demand, DemandKind, check_port
 from rayelastic.graph.spec.user_objects import FLUSHED, LIFE, check_names
 
-__all__ = ["OperatorDefinition", "Wanted", "at_least", "definition_of", "exactly", "operator"]
-
 Class = TypeVar("Class", bound=type)
 _MARK = "__rel_operator__"
 

@@ -19,19 +19,6 @@ from rayelastic.graph.spec.concurrency import Concurrency
 from rayelastic.graph.spec.dead_letters import OnError
 from rayelastic.graph.spec.ports import InputPort, OutputPort, endpoint, operator_of, stream_name
 
-__all__ = [
-    "PICKLED",
-    "CompiledFunction",
-    "Lane",
-    "OperatorBody",
-    "OperatorSpec",
-    "Ordered",
-    "SinkDescription",
-    "SourceDescription",
-    "StateKind",
-    "fields_form",
-]
-
 PICKLED = "python values"  # the end of the form of pickled state
 
 

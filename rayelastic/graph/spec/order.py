@@ -10,8 +10,6 @@ from rayelastic.errors import ErrorCode, GraphError, NotShippableError
 from rayelastic.graph.spec.operator_spec import OperatorSpec, StateKind
 from rayelastic.graph.spec.ports import OUT, operator_of, port_of, stream_name
 
-__all__ = ["Graph", "check_shippable", "check_taken", "consumers", "memory_of", "runs_anywhere", "topological_order"]
-
 
 class Graph(Protocol):
     """The part of a topology that a plan needs."""

@@ -14,8 +14,6 @@ from rayelastic.graph.records.shown import invalid
 from rayelastic.graph.spec.operator_spec import OperatorSpec, Ordered
 from rayelastic.graph.spec.ports import operator_of
 
-__all__ = ["OrderChoice", "with_order"]
-
 OrderChoice = Literal[True, False, "key"] | None
 
 

@@ -15,23 +15,6 @@ from rayelastic.errors import ErrorCode, GraphError
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.records.shown import invalid, shown
 
-__all__ = [
-    "IN",
-    "LATE",
-    "OUT",
-    "Demand",
-    "DemandKind",
-    "InputPort",
-    "OutputPort",
-    "check_port",
-    "endpoint",
-    "operator_of",
-    "port_of",
-    "side_ports",
-    "side_source",
-    "stream_name",
-]
-
 IN = "in"
 OUT = "out"
 LATE = "late"  # the output port of late tuples

@@ -17,17 +17,6 @@ from rayelastic.graph.spec.dead_letters import OnError
 from rayelastic.graph.spec.operator_spec import CompiledFunction, Lane, OperatorBody
 from rayelastic.graph.spec.ports import InputPort, OutputPort
 
-__all__ = [
-    "AggregateRequest",
-    "CompiledAggregate",
-    "CompiledProcess",
-    "FunctionCompiler",
-    "FunctionKind",
-    "FunctionRequest",
-    "OperatorRequest",
-    "ProcessRequest",
-]
-
 
 class FunctionKind(Enum):
     """What a function of one tuple returns."""

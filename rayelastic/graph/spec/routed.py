@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["Routed", "to"]
-
 
 class Routed:
     """A tuple and its output port."""

@@ -20,8 +20,6 @@ from rayelastic.graph.spec.operator_spec import OperatorSpec, SourceDescription
 from rayelastic.graph.spec.order import topological_order
 from rayelastic.graph.spec.ports import stream_name
 
-__all__ = ["UNREAD", "fields_read", "mark_unread"]
-
 _REFLECTING = frozenset({"eval", "exec", "locals", "vars", "f_locals", "_getframe", "currentframe"})
 
 

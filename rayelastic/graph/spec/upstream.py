@@ -32,8 +32,6 @@ from rayelastic.graph.spec.operator_spec import OperatorBody, OperatorSpec, Stat
 from rayelastic.graph.spec.ports import IN, InputPort, OutputPort
 from rayelastic.graph.spec.requests import FunctionCompiler
 
-__all__ = ["Upstream"]
-
 _CLOCK_UNIT = "ns"  # of the native clock
 
 

@@ -15,19 +15,6 @@ from typing import Any
 from rayelastic.errors import DeclarationError, ErrorCode, GraphError
 from rayelastic.graph.spec.declaration import binds
 
-__all__ = [
-    "FLUSH",
-    "FLUSHED",
-    "INITIALIZE",
-    "LIFE",
-    "SHUTDOWN",
-    "check_names",
-    "check_object",
-    "has_method",
-    "is_object",
-    "method_of",
-]
-
 INITIALIZE, SHUTDOWN, FLUSH = "initialize", "shutdown", "flush"
 LIFE = (INITIALIZE, SHUTDOWN)
 _INSTEAD = {  # {name in other systems: name here}

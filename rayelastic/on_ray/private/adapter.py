@@ -14,28 +14,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-__all__ = [
-    "actor_has_no_place",
-    "actor_is_dead",
-    "asks_for_token",
-    "cluster_here",
-    "dashboard_address",
-    "driver_is_dead",
-    "filter_worker_lines",
-    "is_running",
-    "kv_delete",
-    "kv_get",
-    "kv_keys",
-    "kv_put",
-    "living_nodes",
-    "logs_path",
-    "machine_of",
-    "start_cluster",
-    "started_here",
-    "take_token",
-    "token_headers",
-]
-
 
 def actor_is_dead(handle: Any) -> bool:
     """Return whether Ray considers an actor's process dead, for good; False while Ray itself doesn't answer."""

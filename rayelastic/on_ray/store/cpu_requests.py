@@ -12,8 +12,6 @@ from rayelastic.on_ray.connect import NAMESPACE
 from rayelastic.on_ray.private import adapter
 from rayelastic.on_ray.store.gcs_store import JOB
 
-__all__ = ["CpuRequest"]
-
 PREFIX = "cpus:"  # of the key of a job's request
 
 

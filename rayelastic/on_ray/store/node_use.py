@@ -12,8 +12,6 @@ from rayelastic.on_ray.connect import NAMESPACE
 from rayelastic.on_ray.private import adapter
 from rayelastic.on_ray.store.gcs_store import JOB
 
-__all__ = ["NodeUse", "left_to"]
-
 PREFIX = "use:"  # of the key of a job
 CHANGE = 0.25  # CPUs of a machine: smaller changes are noise, and aren't worth a write
 LEAST = 0.1  # CPUs of a machine from which a job counts as one that shares it

@@ -13,8 +13,6 @@ from enum import Enum
 from rayelastic.graph.spec.ports import operator_of
 from rayelastic.plan.plan_parts import ShownPlan
 
-__all__ = ["Detail", "Group", "detail_of", "edges_between", "grouped", "shortened"]
-
 MANY = 60  # operators from which on those that are alike share a box
 LIKE = 3  # operators that are worth it
 ROUNDS = 12  # of distinguishing operators by their neighbours, at most

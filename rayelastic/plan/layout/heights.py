@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 
 from rayelastic.plan.layout.layers import Bend, Layers, Slot
 
-__all__ = ["heights"]
-
 ROUNDS = 6  # of sweeps there and back
 BEND_WEIGHT = 4.0  # against 1 of a box: long lines shall be straight
 

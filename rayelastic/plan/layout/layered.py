@@ -15,8 +15,6 @@ from rayelastic.plan.layout.layers import Bend, Layers, Slot, layers
 from rayelastic.plan.layout.ordering import ordered
 from rayelastic.plan.layout.placed import Box, Layout, Line
 
-__all__ = ["layered"]
-
 APART = 34.0  # pixels between two boxes of a column
 BEND = 4.0  # pixels that a line takes beside boxes
 TRACK = 7.0  # pixels between two upright pieces

@@ -9,8 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-__all__ = ["Bend", "Layers", "Slot", "layers"]
-
 
 @dataclass(frozen=True, slots=True)
 class Bend:

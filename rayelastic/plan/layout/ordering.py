@@ -8,8 +8,6 @@ from itertools import pairwise
 
 from rayelastic.plan.layout.layers import Layers, Slot
 
-__all__ = ["ordered"]
-
 SWEEPS = 12  # more change little: Gansner et al. 1993 take 24
 LARGE = 1_500  # slots from which on fewer sweeps have to do
 FEW = 3

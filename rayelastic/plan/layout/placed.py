@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
-__all__ = ["Box", "Layout", "Line"]
-
 
 @dataclass(frozen=True, slots=True)
 class Box:

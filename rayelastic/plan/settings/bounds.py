@@ -7,8 +7,6 @@ from typing import Any
 from rayelastic.errors import ConfigError
 from rayelastic.plan.hash_ring import PARTITIONS
 
-__all__ = ["Bounds", "checked_pair"]
-
 Bounds = tuple[int, int]  # the fewest and the most replicas
 
 

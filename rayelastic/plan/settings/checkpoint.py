@@ -8,8 +8,6 @@ from pathlib import Path
 from rayelastic.errors import ConfigError
 from rayelastic.plan.settings.checks import check_seconds, check_whole
 
-__all__ = ["Checkpoint"]
-
 EVERY = 10.0  # seconds
 SHORTEST = 0.2  # seconds
 OUTAGE_TIMEOUT = 900.0  # seconds: a minor upgrade of a server takes a minute, a failover some

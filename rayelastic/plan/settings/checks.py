@@ -8,8 +8,6 @@ from typing import TypeVar
 
 from rayelastic.errors import ConfigError
 
-__all__ = ["check_flags", "check_seconds", "check_share", "check_whole", "choices", "member"]
-
 E = TypeVar("E", bound=Enum)
 
 

@@ -11,8 +11,6 @@ from rayelastic.plan.hash_ring import PARTITIONS
 from rayelastic.plan.settings.checks import check_flags, check_seconds, check_share, check_whole, member
 from rayelastic.plan.settings.paper import PaperElasticity
 
-__all__ = ["Algorithm", "AlgorithmName", "Elasticity"]
-
 THREAD_PERIOD = 1.0  # seconds; the papers take 5 and 10, whose tests need them
 REGION_PERIOD = 2.0  # seconds: 200 samples of the profiler; Joker takes 30 (section 4.1), whose averages need them
 REGION_TARGET = 0.8  # of a CPU: Joker's bottleneck threshold (section 5.1)

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from rayelastic.errors import ConfigError
 
-__all__ = ["SHORTEST", "Latency"]
-
 SHORTEST = 0.001  # seconds: what a profiler, marks and a plan can be about
 
 

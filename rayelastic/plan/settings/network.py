@@ -8,8 +8,6 @@ from rayelastic.errors import ConfigError
 from rayelastic.plan.settings.checks import check_flags, check_seconds
 from rayelastic.plan.settings.tls import TLS
 
-__all__ = ["Network"]
-
 PATIENCE = 30.0  # seconds; Flink's heartbeats take 50, and lose a moment of work where here all state goes
 LEAST_PATIENCE = 2.0  # seconds: four heartbeats of a link
 

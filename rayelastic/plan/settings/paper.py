@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from rayelastic.errors import ConfigError
 
-__all__ = ["PaperElasticity", "is_number"]
-
 
 def is_number(value: object) -> bool:
     """Whether this is an int or a float, and no bool."""

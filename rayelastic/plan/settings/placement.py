@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from rayelastic.errors import ConfigError
 from rayelastic.plan.settings.checks import check_whole
 
-__all__ = ["checked_pes"]
-
 
 def checked_pes(pes: object) -> int | dict[str, int | str]:
     """Return the number of PEs, or {operator: number or name of its PE}.

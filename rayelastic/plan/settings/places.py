@@ -14,8 +14,6 @@ from rayelastic.plan.settings.elasticity import Elasticity
 from rayelastic.plan.settings.network import Network
 from rayelastic.plan.settings.threads import Threads
 
-__all__ = ["with_places"]
-
 P = ParamSpec("P")
 OBJECTS: dict[str, type[Any]] = {
     "threads": Threads,

@@ -9,8 +9,6 @@ from rayelastic.errors import ConfigError
 from rayelastic.plan.settings.bounds import Bounds, checked_pair
 from rayelastic.plan.settings.schedule import Schedule
 
-__all__ = ["ReplicaBounds", "bounds_at", "checked_bounds", "span_of"]
-
 ReplicaBounds = Bounds | Schedule  # of the replicas of a region
 
 

@@ -10,8 +10,6 @@ from zoneinfo import ZoneInfo
 from rayelastic.errors import ConfigError
 from rayelastic.plan.settings.bounds import Bounds, checked_pair
 
-__all__ = ["Schedule"]
-
 
 @dataclass(frozen=True, slots=True)
 class Schedule:

@@ -10,8 +10,6 @@ from typing import Literal, cast
 from rayelastic.errors import ConfigError
 from rayelastic.plan.settings.checks import check_flags, check_whole, member
 
-__all__ = ["ModelName", "ThreadingModel", "Threads"]
-
 QUEUE_RECORDS = 1024  # PLDI'17 section 4: slots of a port's queue
 QUEUE_BYTES = 16 << 20  # a queue of 16 KiB payloads holds 1,024 of them
 RUN_RECORDS = 256

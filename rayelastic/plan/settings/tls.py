@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from rayelastic.errors import ConfigError
 
-__all__ = ["TLS"]
-
 
 @dataclass(frozen=True, slots=True)
 class TLS:

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from rayelastic.runtime.values.snapshot import File
 
-__all__ = ["NodeDisk"]
-
 
 class NodeDisk:
     """The files of one run of a job on the disk of this node. Its methods are called from other processes.

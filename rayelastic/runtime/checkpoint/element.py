@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from rayelastic.runtime.values.snapshot import Snapshot
     from rayelastic.runtime.values.specs import PESpec
 
-__all__ = ["HOLD_LEASE", "ElementCheckpoint", "naming", "operators_with_state"]
-
 HOLD_TIMEOUT = 60.0  # seconds for tuples in flight to be processed, before a snapshot
 # The longest time in seconds for which operators are held, so that a hanging coordinator doesn't hold a job for ever.
 # It exceeds the time of a working one to hold and save all of them; otherwise some would continue during the saving.

@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 
     from rayelastic.runtime.values.snapshot import Files
 
-__all__ = ["CHUNK_BYTES", "MANIFEST", "SnapshotFolder", "rows_of", "write_private"]
-
 MANIFEST = "manifest.json"
 CHUNK_BYTES = 4 << 20  # of one file of state
 CHECKPOINT_NAME = re.compile(r"\d{8,}")  # of the folder of a checkpoint

@@ -33,19 +33,6 @@ if TYPE_CHECKING:
     from rayelastic.runtime.journal import ChangeJournal
     from rayelastic.runtime.values.specs import JobSpec
 
-__all__ = [
-    "COMPLETE",
-    "Claim",
-    "highest_id",
-    "is_local",
-    "key_of_job",
-    "key_of_location",
-    "key_of_snapshot",
-    "local_folder",
-    "remove_local",
-    "write_key",
-]
-
 KEY = "key"  # only in a local folder
 COMPLETE = "complete"  # exists once a checkpoint was complete: `restore="latest"` restores one from then on, or fails
 WRITER = "writer"  # in a local folder: locked by the writing job

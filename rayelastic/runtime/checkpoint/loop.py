@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from rayelastic.runtime.checkpoint.protocol import Schedule
 
-__all__ = ["CheckpointLoop", "Life"]
-
 
 class Life(Protocol):
     """The life of a job; JobLife implements it."""

@@ -12,8 +12,6 @@ import struct
 from rayelastic.errors import DamagedError
 from rayelastic.errors.invariants import invariant
 
-__all__ = ["packed", "unpacked"]
-
 HEADER = struct.Struct("<8sQ")  # magic, unpacked size
 MAGIC = b"RELPACK1"
 CODEC = "lz4_raw"

@@ -22,18 +22,6 @@ if TYPE_CHECKING:
     from rayelastic.runtime.values.snapshot import Part
     from rayelastic.runtime.values.specs import JobSpec
 
-__all__ = [
-    "Flow",
-    "Kind",
-    "Schedule",
-    "check_complete",
-    "is_empty",
-    "lost_shares",
-    "remains",
-    "second_nodes",
-    "why_standstill",
-]
-
 STANDSTILL_SHARE = 20  # sources are held for at most one part in so many of the time
 ASKED_SHARE = 2  # the same for a requested checkpoint, because the requesting source waits anyway
 FIRST = 1.0  # seconds until the first one: before it the job could only restart from its beginning

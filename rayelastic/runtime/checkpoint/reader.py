@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from rayelastic.plan.settings.checkpoint import Checkpoint
     from rayelastic.runtime.values.snapshot import Manifest, Snapshot
 
-__all__ = ["SavedStates", "read_snapshot"]
-
 
 class SavedStates(Mapping[str, "pa.Table"]):
     """The state of each operator in a snapshot that can be shown as a table, read on access.

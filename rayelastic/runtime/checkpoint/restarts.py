@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from rayelastic.plan.settings.checkpoint import Checkpoint
     from rayelastic.runtime.values.failure import Failure
 
-__all__ = ["FIRST_PAUSE", "IN_VAIN_SHARE", "Restarts", "next_pause", "without_checkpoints"]
-
 FIRST_PAUSE = 0.25  # seconds before the second attempt in a row; twice as long before each further one
 LONGEST_PAUSE = 15.0  # seconds
 IN_VAIN_SHARE = 3  # one part in so many of its restarts may fail in a row without a complete checkpoint in between

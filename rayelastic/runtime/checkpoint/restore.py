@@ -30,18 +30,6 @@ if TYPE_CHECKING:
 
     from rayelastic.graph.spec.operator_spec import OperatorSpec
 
-__all__ = [
-    "LATEST",
-    "automatic_names",
-    "check_initial_values",
-    "check_keepable",
-    "check_restorable",
-    "latest",
-    "newest",
-    "seal_of",
-    "snapshot_of",
-]
-
 LATEST = "latest"  # of `restore=`: the newest checkpoint of the job, or its start if none was ever complete
 
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from rayelastic.runtime.checkpoint.element import ElementCheckpoint
     from rayelastic.runtime.values.status import PEStatus
 
-__all__ = ["ANSWER_TIMEOUT", "Element", "Handle", "Standstill"]
-
 LOOK = 0.005  # seconds between two checks for tuples in flight
 FIRST_TURN = 0.05  # seconds to hold all operators in; as many between two tries
 MOST_TURN = 1.0

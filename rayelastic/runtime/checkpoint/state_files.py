@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from rayelastic.runtime.values.snapshot import Manifest
     from rayelastic.runtime.values.specs import PESpec
 
-__all__ = ["OperatorFiles", "RestorePoint", "export_chunks"]
-
 LINES = 2  # independent series of checkpoints that share files
 EVERYTHING = ((0, (1 << 64) - 1),)  # all hashes
 

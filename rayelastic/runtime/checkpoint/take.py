@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
     Copy = Callable[[Snapshot, Manifest, str, ExecPlan], Copied]
 
-__all__ = ["SAVE_TIMEOUT", "STOP_PATIENCE", "Taker"]
-
 STOP_PATIENCE = 60.0  # seconds for tuples in flight to be processed, before a savepoint
 CHECKPOINT_PATIENCE = 20.0  # the same before a checkpoint, which another one follows
 SAVE_TIMEOUT = 600.0  # seconds for a PE to write its state

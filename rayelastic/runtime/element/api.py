@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from rayelastic.runtime.values.specs import IngestAddress
     from rayelastic.runtime.values.status import PESample, PEStatus, SinkResult
 
-__all__ = ["ElementApi", "RoutingApi"]
-
 
 class RoutingApi(Protocol):
     """The commands of a plan change to the routers of an element; `Routing` implements them.

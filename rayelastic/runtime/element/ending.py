@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from rayelastic import _native
     from rayelastic.runtime.values.specs import PESpec
 
-__all__ = ["end_scheduler"]
-
 POLITE = 1.0  # seconds for functions to return
 INSIST = 1.0  # seconds for them to unwind
 LOOK = 0.2  # seconds between two checks of the running functions

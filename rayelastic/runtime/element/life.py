@@ -14,8 +14,6 @@ from rayelastic.runtime.values.status import State
 if TYPE_CHECKING:
     from rayelastic.runtime.values.failure import Failure
 
-__all__ = ["ElementLife"]
-
 
 class ElementLife:
     """The life of one PE, from its creation on.

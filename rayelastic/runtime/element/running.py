@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from rayelastic.runtime.values.adaptation import Adaptation
     from rayelastic.runtime.values.specs import PESpec
 
-__all__ = ["Running"]
-
 
 class Running:
     """The scheduler of an element, which runs from now on; its sources and loops do after `begin`.

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from rayelastic.runtime.values.hot_key import HotKey
     from rayelastic.runtime.values.specs import PESpec
 
-__all__ = ["ElementSampling"]
-
 _NOT_NATIVE = ("errors", "channels", "lag", "behind_seconds")  # numbers that the scheduler doesn't count
 _NATIVE = tuple(name for name in NUMBERS.names or () if name not in _NOT_NATIVE)
 SHORT, AMPLE = 0.8, 0.7  # shares of the memory in use: of a warning, and below which the next one may follow

@@ -16,8 +16,6 @@ from itertools import islice
 from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any
 
-__all__ = ["name_script_classes", "script_classes"]
-
 SCRIPT = "__main__"
 _EMPTY = CellType()
 MOST = 100_000  # objects to visit, also of a collection: the data of a function isn't read completely

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from rayelastic.runtime.port.data_port import PortAddress
     from rayelastic.runtime.values.specs import PESpec
 
-__all__ = ["ingest_address"]
-
 
 def ingest_address(spec: PESpec, address: PortAddress, source: str, *, complete: bool) -> IngestAddress:
     """Return the address of a source, with a secret for it alone.

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from rayelastic.connectors.pushed.frames import Epoch
     from rayelastic.runtime.values.specs import IngestAddress
 
-__all__ = ["Feed", "Secured"]
-
 
 class Secured(enum.Enum):
     """The state of a micro-batch's rows."""

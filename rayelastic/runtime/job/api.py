@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from rayelastic.runtime.values.specs import IngestAddress
     from rayelastic.runtime.values.status import JobMetrics, JobStatus, SinkResult
 
-__all__ = ["CoordinatorApi"]
-
 
 class CoordinatorApi(Protocol):
     """A coordinator. In another process, each of its methods may raise PELostError and TimeoutError."""

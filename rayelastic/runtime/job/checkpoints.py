@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from rayelastic.runtime.values.snapshot import Manifest
     from rayelastic.runtime.values.specs import JobSpec
 
-__all__ = ["JobCheckpoints", "settings_of"]
-
 WRITE_TIMEOUT = 10.0  # seconds for an ended job's checkpoint to end; each writer ends with its chunk
 DISCARD_TIMEOUT = 2.0  # seconds for an element to remove files
 SPARES = 1  # spare processes for a lost element, on the node with the most

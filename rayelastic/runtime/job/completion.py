@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from rayelastic.runtime.job.context import JobContext
     from rayelastic.runtime.values.failure import Failure
 
-__all__ = ["Completion", "shows_rows"]
-
 
 class Completion:
     """The end of one job.

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from rayelastic.runtime.journal import ChangeJournal
     from rayelastic.runtime.values.specs import JobSpec
 
-__all__ = ["JobContext"]
-
 
 @dataclass(frozen=True, slots=True)
 class JobContext:

@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from rayelastic.runtime.journal import SavedAt
     from rayelastic.runtime.values.snapshot import Manifest, Snapshot
 
-__all__ = ["Copies", "files_elsewhere"]
-
 CARRY_TIMEOUT = 120.0  # seconds for a file of some megabytes; a process may have to start first
 START_TIMEOUT = 30.0  # seconds for a holder's process to start
 CALL_TIMEOUT = 5.0  # seconds for a group of files of some megabytes

@@ -13,8 +13,6 @@ from rayelastic.errors import ErrorCode, PELostError
 from rayelastic.plan.plan_text import counted
 from rayelastic.runtime.values.status import SinkResult
 
-__all__ = ["decoded", "encoded"]
-
 MOST_BYTES = 1 << 20  # of rows: the journal is in the memory of Ray's GCS
 
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from rayelastic.runtime.values.outage import Outage
 
-__all__ = ["JobLife"]
-
 
 class JobLife:
     """The states of one job.

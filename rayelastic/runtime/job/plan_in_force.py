@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from rayelastic.runtime.values.specs import JobSpec
     from rayelastic.runtime.values.status import PEStatus
 
-__all__ = ["PlanInForce"]
-
 
 class PlanInForce:
     """The current plan of one job.

@@ -51,8 +51,6 @@ if TYPE_CHECKING:
     from rayelastic.runtime.journal import SavedAt
     from rayelastic.runtime.values.snapshot import Manifest
 
-__all__ = ["Recovery"]
-
 LOOK = 0.5  # seconds between two checks whether the waiting job is cancelled
 PATIENT = 6  # attempts in a row, of eight seconds and more, until an unreadable checkpoint counts as damaged
 

@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from rayelastic.runtime.job.telemetry import JobTelemetry
     from rayelastic.runtime.values.specs import JobSpec
 
-__all__ = ["aggregates_for_two_steps", "region_level", "why_together"]
-
 LINK_TUPLE = 20e-9  # s of CPU at each end of a link for a tuple of any size
 LINK_BYTE, SECURE_BYTE = 0.3e-9, 0.6e-9  # and for each byte: the more expensive end (docs/decisions/encryption.md)
 PAPER_SAMPLES = 3  # periods in one observation of the paper's algorithms, because a burst may follow a change

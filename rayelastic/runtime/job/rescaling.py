@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from rayelastic.runtime.values.region_counters import RegionCounters
     from rayelastic.runtime.values.specs import JobSpec
 
-__all__ = ["Rescaling"]
-
 SPARES = 1  # spare processes for a replica, in a job whose regions can grow
 
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from rayelastic.runtime.values.region_counters import RegionCounters
     from rayelastic.runtime.values.status import OperatorSample, PESample, SinkResult
 
-__all__ = ["JobTelemetry", "Legacy"]
-
 PATIENCE = 1.0  # seconds for the elements to report; the last counters are shown of those that don't
 
 

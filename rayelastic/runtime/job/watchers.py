@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from rayelastic.runtime.values.failure import Failure
     from rayelastic.runtime.values.status import PEStatus
 
-__all__ = ["Watchers"]
-
 CAUSE_WAIT = 1.0  # seconds between a broken link and the report of the element that broke it
 LOST_MACHINE = 12.0  # seconds, of a machine that accepts no connection: links survive ten; Ray needs 15 to 75
 JOIN_TIMEOUT = 5.0  # seconds for a watching thread to detect the end

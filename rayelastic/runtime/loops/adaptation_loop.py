@@ -27,8 +27,6 @@ from rayelastic.runtime.watch.machine_load import CpuUse, MachineLoad
 if TYPE_CHECKING:
     from rayelastic import _native
 
-__all__ = ["AdaptationLoop", "LoopSettings", "Scheduler", "cpu_seconds", "observe"]
-
 log = logging.getLogger(__name__)
 
 PROFILER_RATE = 100.0  # snapshots a second, Middleware'19 section 3 (M02): the unit of CPU time

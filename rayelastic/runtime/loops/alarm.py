@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rayelastic.runtime.values.specs import PESpec
 
-__all__ = ["Alarm", "alarm_of"]
-
 ALARM_PERIOD = 0.01  # seconds: the slice in which native operators wait (waiting.hpp)
 
 

@@ -30,8 +30,6 @@ from rayelastic.runtime.watch.event_log import tell
 if TYPE_CHECKING:
     from rayelastic import _native
 
-__all__ = ["ChannelLoop", "Stage", "Width", "channel_loop"]
-
 log = logging.getLogger(__name__)
 
 KEPT_PASSES = 1_000  # of a stage, in memory

@@ -14,8 +14,6 @@ from rayelastic.policy.regions.tried.earlier import Earlier
 from rayelastic.runtime.loops.kept_values import KeptValues
 from rayelastic.runtime.values.specs import JobSpec
 
-__all__ = ["EarlierPlans", "key_of_job"]
-
 FORMAT = 1  # of the files, and of the keys in their names
 
 

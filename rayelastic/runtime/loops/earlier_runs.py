@@ -15,8 +15,6 @@ from rayelastic.policy.element.guided.estimate import Configuration
 from rayelastic.runtime.loops.kept_values import KeptValues
 from rayelastic.runtime.values.specs import PESpec
 
-__all__ = ["EarlierRuns", "key_of"]
-
 FORMAT = 1  # of the files, and of the keys in their names
 
 

@@ -22,8 +22,6 @@ from rayelastic.runtime.values.adaptation import Adaptation, Journal, Setting, r
 from rayelastic.runtime.values.specs import PESpec
 from rayelastic.runtime.watch.machine_load import available_cpus
 
-__all__ = ["adaptation_loop", "controller_for", "pinned_models", "replay", "run_work"]
-
 RUN_WORK = 0.025  # s; a run longer than a period would be counted in one of several
 
 

@@ -13,8 +13,6 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import Executor, Future
 from typing import Any
 
-__all__ = ["EventLoop", "WaitingThreads"]
-
 PATIENCE = 1.0  # seconds that calls have to unwind when the loop ends
 
 

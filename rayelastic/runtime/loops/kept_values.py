@@ -12,8 +12,6 @@ import threading
 from pathlib import Path
 from typing import Any
 
-__all__ = ["KEPT", "KeptValues"]
-
 log = logging.getLogger(__name__)
 
 KEPT = 1000  # files in a folder; the oldest are removed

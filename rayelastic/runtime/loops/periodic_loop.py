@@ -9,8 +9,6 @@ import threading
 from abc import ABC, abstractmethod
 from enum import Enum
 
-__all__ = ["PeriodicLoop", "Still"]
-
 
 class Still(Enum):
     """The reason why a loop decides nothing."""

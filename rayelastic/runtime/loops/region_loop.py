@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from rayelastic.plan.node_placement import Node
     from rayelastic.runtime.values.status import PESample
 
-__all__ = ["EARLY", "RegionLoop"]
-
 SHORT = 0.5  # of a period: the length of each of the first ones
 EARLY = 4  # short periods, so that a load at the start is answered soon
 ADVICE = "advice: JobConfig(regions='advise') leaves it to job.change and job.rescale"

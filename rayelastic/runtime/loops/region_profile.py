@@ -21,8 +21,6 @@ from rayelastic.runtime.values.hot_key import HotKey, hot_keys_of
 from rayelastic.runtime.values.period import SHORTEST, pe_period
 from rayelastic.runtime.values.status import PESample
 
-__all__ = ["observe_regions"]
-
 SPARE = 0.1  # of its time that an unblocked source waits in its function; less may be noise
 MOST_OVERHEAD = 2.0  # times the operators' CPU time: more is wake-ups and timers, which don't grow with the load
 

@@ -28,8 +28,6 @@ from rayelastic.runtime.operators.native_schema import native_schema
 if TYPE_CHECKING:
     from rayelastic.graph.spec.operator_spec import OperatorSpec
 
-__all__ = ["Calls", "concurrent_operator"]
-
 FIRST_PAUSE = 0.1  # seconds before a call is retried
 LONGEST_PAUSE = 10.0  # seconds: each pause is twice the one before, until then
 LEAST_PART = 0.5  # of a pause, at random, so that calls that failed together don't retry together

@@ -32,16 +32,6 @@ if TYPE_CHECKING:
     from rayelastic.graph.spec.operator_spec import CompiledFunction, OperatorSpec
     from rayelastic.runtime.loops.event_loop import EventLoop
 
-__all__ = [
-    "FunctionPort",
-    "Resources",
-    "class_operator",
-    "function_operator",
-    "inner_operator",
-    "process_operator",
-    "ttl_of",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Resources:

@@ -44,18 +44,6 @@ if TYPE_CHECKING:
     from rayelastic.graph.records.schema import Schema
     from rayelastic.graph.spec.operator_spec import CompiledFunction, OperatorBody, OperatorSpec
 
-__all__ = [
-    "NativeAggregate",
-    "join_arguments",
-    "merge_arguments",
-    "native_aggregates",
-    "native_join",
-    "native_operator",
-    "native_windows",
-    "pattern_arguments",
-    "window_arguments",
-]
-
 NativeAggregate = tuple[str, str, str, float, float]  # function, field, field of the weights, two parameters
 NativeSchemas = tuple[str, _native.Schema, _native.Schema, list[str]]  # name, input, output, and the key fields
 NativeTimes = tuple[int, list[tuple[int, int]], int]  # offset, runs of days of 24 hours, ticks of a second

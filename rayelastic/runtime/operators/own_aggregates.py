@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from rayelastic.graph.records.schema import Schema
     from rayelastic.graph.spec.requests import CompiledAggregate
 
-__all__ = ["own_aggregate", "read_only"]
-
 _UNKNOWN = "it went beyond 64 bits, or its machine code rejected what Python allows"
 
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from rayelastic.graph.spec.operator_spec import OperatorSpec
     from rayelastic.runtime.loops.event_loop import EventLoop
 
-__all__ = ["UserObjects", "with_copy"]
-
 CLOSE_TIMEOUT = 5.0  # seconds for an async shutdown() where the job ends early
 
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from rayelastic.graph.operators.windows import Window
     from rayelastic.graph.records.schema import Schema
 
-__all__ = ["state_reader", "window_function"]
-
 
 class _Methods:
     """What the native operator calls for its windows.

@@ -12,8 +12,6 @@ from rayelastic.errors import ConfigError, ErrorCode
 if TYPE_CHECKING:
     from rayelastic.plan.settings.tls import TLS
 
-__all__ = ["server_context"]
-
 
 def server_context(tls: TLS) -> ssl.SSLContext:
     """Return the TLS settings of a port with these certificates: TLS 1.2 or newer.

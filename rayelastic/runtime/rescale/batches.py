@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from rayelastic.plan.exec_plan import ExecPlan
     from rayelastic.runtime.journal import OpenChange
 
-__all__ = ["Batch", "batches_of", "has_moved_all_keys", "held_along", "moving", "plan_pe"]
-
 
 @dataclass(frozen=True, slots=True)
 class Batch:

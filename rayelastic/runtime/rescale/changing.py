@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from rayelastic.runtime.element.host import PEHost
     from rayelastic.runtime.journal import ChangeJournal
 
-__all__ = ["PlanChanges"]
-
 
 class PlanChanges:
     """Changes of the plan of one job.

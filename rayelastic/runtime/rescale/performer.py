@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from rayelastic.runtime.journal import ChangeJournal, OpenChange
     from rayelastic.runtime.port.data_port import PortAddress
 
-__all__ = ["AdaptationPerformer", "Cluster"]
-
 BATCH_BYTES = 16 << 20  # of state that migrates together; its keys wait meanwhile
 FAREWELLS = 3  # attempts to detach a replica from a router
 UNDOINGS = 3  # attempts to undo a change

@@ -14,8 +14,6 @@ from rayelastic.plan.routing import keeps_replicas
 if TYPE_CHECKING:
     from rayelastic.plan.exec_plan import ExecPlan
 
-__all__ = ["checked_change", "plan_without", "with_homes"]
-
 
 def checked_change(now: ExecPlan, wanted: ExecPlan, elastic: Collection[str], nodes: Sequence[Node]) -> PlanChange:
     """Return the change from one plan to another.

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from rayelastic.runtime.element.api import ElementApi
     from rayelastic.runtime.port.data_port import PortAddress
 
-__all__ = ["Elements", "RegionEntry"]
-
 COMMAND_TIMEOUT = 30.0  # seconds for a command to a router, and for its answer
 END_TIMEOUT = 60.0  # seconds to process the rest of an ended stream
 END_LOOK = 1.0  # seconds between two checks whether the element still exists

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from rayelastic.runtime.element.api import RoutingApi
     from rayelastic.runtime.port.data_port import PortAddress
 
-__all__ = ["RouterAt", "StreamEndedError"]
-
 WHY = {
     RouterAnswer.LATE: "it is busy",
     RouterAnswer.REFUSED: "a later coordinator was there",

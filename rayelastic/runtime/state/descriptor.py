@@ -40,18 +40,6 @@ if TYPE_CHECKING:
     from rayelastic.graph.records.data_type import Column
     from rayelastic.graph.spec.operator_spec import OperatorSpec
 
-__all__ = [
-    "Columns",
-    "StateDescriptor",
-    "StateKindOf",
-    "columns_of",
-    "descriptor_of",
-    "descriptors_of",
-    "keeps_objects",
-    "older_records",
-    "required",
-]
-
 Columns = tuple["Column", ...]
 NO_TTL = (0, "", 0, "last")  # as the native layer takes it
 _OLDER = ("kind", "size", "slide", "time", "shift", "rest", "lateness")

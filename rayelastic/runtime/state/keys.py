@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from rayelastic.graph.records.schema import Schema
     from rayelastic.runtime.state.descriptor import StateDescriptor
 
-__all__ = ["key_hash", "parsed_key", "shown_key"]
-
 
 def key_hash(key: Sequence[Any], descriptor: StateDescriptor, operator: str) -> int:
     """Return the hash by which routers and tables know a key.

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from rayelastic.graph.spec.operator_spec import OperatorSpec
 
-__all__ = ["READ_TIMEOUT", "Ask", "check_readable", "read_state", "unread"]
-
 Ask = Callable[[str, tuple[tuple[int, int], ...], int], list[bytes]]  # by operator, ranges of hashes, how many keys
 
 READ_TIMEOUT = 60.0  # seconds for an element to read some keys: its operator may be in a long call

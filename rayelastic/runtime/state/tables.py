@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-__all__ = ["pairs_of", "state_of", "table_of"]
-
 SIDE = (("side", "u", False),)
 LEADING: dict[StateKindOf, Columns] = {  # the first columns, where these aren't the keys
     StateKindOf.PATTERN: (("sequence", "l", True), ("step", "u", True), ("until", "l", True)),

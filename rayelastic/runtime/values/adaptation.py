@@ -23,8 +23,6 @@ from rayelastic.policy.element.decision import Decision
 from rayelastic.policy.element.guided.estimate import Configuration
 from rayelastic.policy.element.observation import Observation
 
-__all__ = ["Adaptation", "Journal", "Setting", "read_journal"]
-
 KEPT_OPERATORS = 500_000  # operator observations that a journal keeps in memory; about 100 MB
 KEPT_PASSES = 10_000  # at most, however few operators there are
 

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from rayelastic.runtime.values.snapshot import Part
 
-__all__ = ["CheckpointCounters", "CheckpointRecord", "Copied"]
-
 OUTCOMES = "Checkpoints: complete, aborted, restored"  # a panel of the dashboard
 MOST_RECORDS = 20  # kept for a job: the last ones
 

@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 
 from rayelastic.errors import ErrorCode
 
-__all__ = ["MOST_PICKLED", "MOST_REASON", "MOST_TRACEBACK", "Cause", "Failure", "bounded"]
-
 MOST_REASON = 4 << 10  # characters: it goes to the driver, into the log and into the job's journal
 MOST_TRACEBACK = 32 << 10  # characters; of a deep recursion Python omits the middle itself
 MOST_PICKLED = 64 << 10  # bytes: a failure goes through the coordinator and to every reader of the status

@@ -9,8 +9,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-__all__ = ["LEAST", "HotKey", "hot_keys_of", "merged"]
-
 KEPT = 512  # sampled tuples that a share is of: routers halve their counts at twice as many (hot_keys.hpp)
 SURE = 3.0  # standard deviations: of even keys, one in a thousand readings has as much
 LEAST = 0.1  # the share of the tuples from which a key is reported

@@ -12,21 +12,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
 
-__all__ = [
-    "Alert",
-    "Kind",
-    "Metric",
-    "Panel",
-    "Scope",
-    "Unit",
-    "combined",
-    "counters_of",
-    "declared",
-    "described",
-    "gauge",
-    "metric",
-]
-
 LABEL = "rel_job"  # not "job": Prometheus reserves that name for its target, and would rename ours to "exported_job"
 _METRIC, _TEXT, _COMBINE, _KIND = "metric", "text", "combine", "kind"  # keys of a field's metadata
 

@@ -17,8 +17,6 @@ from rayelastic.runtime.values.status import OperatorSample
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["MODELS", "NUMBERS", "OperatorTable"]
-
 MODELS = ("manual", "dynamic", "dedicated")
 _OTHERS = ("name", "lane", "latency", "dropped")  # fields that aren't numbers
 _INTEGERS = frozenset(one.name for one in fields(OperatorSample) if one.type == "int")

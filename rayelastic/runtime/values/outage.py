@@ -5,8 +5,6 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-__all__ = ["Outage"]
-
 
 @dataclass(frozen=True, slots=True)
 class Outage:

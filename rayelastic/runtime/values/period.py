@@ -19,8 +19,6 @@ from rayelastic.runtime.values.status import JobMetrics, OperatorSample, PESampl
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["job_period", "pe_period"]
-
 SHORTEST = 1e-9  # seconds between two readings
 _OF_OPERATOR = [one.source for one in declared(OperatorSample, Scope.OPERATOR) if one.kind is Kind.COUNTER]
 _GAUGES = [column for column, name in enumerate(NUMBERS.names or ()) if name not in _OF_OPERATOR]

@@ -18,8 +18,6 @@ from rayelastic.policy.regions.actions import AdaptationDecision
 from rayelastic.policy.regions.observation import PlanObservation
 from rayelastic.runtime.values.adaptation import private
 
-__all__ = ["REGIONS", "RegionAdaptation", "RegionJournal", "is_region_journal", "read_region_journal"]
-
 REGIONS = "regions"  # the name of this loop's passes, next to the names of PEs
 KEPT_PASSES = 2_000  # about 100 MB for a job of a thousand replicas
 KIND = "passes"  # the key in a file's first line

@@ -17,8 +17,6 @@ from rayelastic.errors import ConfigError, ErrorCode, StateError
 from rayelastic.graph.records.shown import shown
 from rayelastic.plan.settings.checkpoint import SHORTEST_KEY
 
-__all__ = ["FORMAT", "READABLE", "ROWS", "STATE", "File", "Files", "Manifest", "Part", "Snapshot"]
-
 FORMAT = 4  # of manifest and files
 READABLE = (2, 3, FORMAT)  # in 2 no file was packed, before 4 no sink kept a ledger of its parts
 

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from rayelastic.runtime.values.region_adaptation import RegionAdaptation
     from rayelastic.runtime.values.status import JobMetrics, OperatorSample
 
-__all__ = ["Bottleneck", "Cause", "Thresholds", "find_bottleneck"]
-
 REPORTED = 0.3  # of a region's tuples: the share from which its most frequent key is reported as a reason
 ALWAYS = 0.9  # share of the time inside its function from which an operator is full
 IDLE = 0.1  # share of the time that a source sleeps from which it has less input than the job can take

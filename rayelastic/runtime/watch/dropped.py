@@ -10,8 +10,6 @@ from rayelastic.plan.plan_text import counted
 if TYPE_CHECKING:
     from rayelastic.runtime.values.status import JobMetrics
 
-__all__ = ["OF_TIME", "REASONS", "warn_late"]
-
 _log = logging.getLogger(__name__)
 
 REASONS = {

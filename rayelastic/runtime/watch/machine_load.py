@@ -13,18 +13,6 @@ from pathlib import Path
 
 import psutil
 
-__all__ = [
-    "CpuUse",
-    "MachineLoad",
-    "Memory",
-    "WaitedReader",
-    "available_cpus",
-    "cpus_by_node",
-    "memory_in_use",
-    "resident_bytes",
-    "waited_seconds",
-]
-
 TASKS = Path("/proc/self/task")  # Linux: Documentation/scheduler/sched-stats.rst, /proc/<pid>/schedstat
 GROUP = Path("/proc/self/cgroup")  # Linux: Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/memory.rst
 GROUPS = Path("/sys/fs/cgroup")

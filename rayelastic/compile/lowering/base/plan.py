@@ -14,8 +14,6 @@ from rayelastic.errors import ErrorCode, SchemaError
 from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.requests import FunctionKind
 
-__all__ = ["Plan"]
-
 
 class Plan:
     """State of one compilation, which its record types carry.

@@ -24,8 +24,6 @@ from numba.extending import register_model
 from rayelastic.compile.lowering.base.declare import overloads, primitive
 from rayelastic.compile.lowering.base.views import I64
 
-__all__ = ["RowIterator", "RowType", "count", "item", "reads"]
-
 
 class RowType(types.IterableType):
     """A row of items of one type."""

@@ -12,8 +12,6 @@ from rayelastic.compile.lowering.base import services
 from rayelastic.compile.lowering.base.views import TEXT
 from rayelastic.graph.records.data_type import DataType
 
-__all__ = ["is_present", "is_stored", "stored"]
-
 
 def is_present(context: Any, builder: Any, value: Any) -> Any:
     """Return whether the view of a value isn't that of null."""

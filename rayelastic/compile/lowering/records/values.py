@@ -26,18 +26,6 @@ from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.forms import Form, enum_form, plain_form
 from rayelastic.graph.records.schema import Field
 
-__all__ = [
-    "FixedType",
-    "JsonType",
-    "Member",
-    "SequenceType",
-    "StructType",
-    "ValueType",
-    "VariableType",
-    "part_field",
-    "value_type",
-]
-
 I64 = ir.IntType(64)
 _FIXED = (DataType.DECIMAL, DataType.UUID, DataType.ENUM)
 

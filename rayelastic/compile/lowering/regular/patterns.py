@@ -15,8 +15,6 @@ from typing import Any
 
 from rayelastic.compile.reasons import Code, packed
 
-__all__ = ["NoPatternError", "Translated", "translated"]
-
 _FLAGS = re.IGNORECASE | re.MULTILINE | re.DOTALL | re.VERBOSE | re.ASCII | re.UNICODE
 _MOST_RANGE = 512  # characters of a range whose case is looked up one by one
 

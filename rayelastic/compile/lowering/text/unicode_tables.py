@@ -11,8 +11,6 @@ import struct
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-__all__ = ["bytes_class", "cased", "class_of", "ignorable", "mapping", "replacements"]
-
 _BLOCK = 128  # characters that are tested together: most blocks have no match
 _MOST = 8  # bytes that one character can become
 _EVERYWHERE = (range(0x80, 0xD800), range(0xE000, 0x110000))

@@ -18,8 +18,6 @@ from rayelastic.compile.reading.syntax import compiled_definition, definition
 from rayelastic.errors import ErrorCode, LaneError
 from rayelastic.graph.spec.concurrency import is_async
 
-__all__ = ["yielding"]
-
 _RESULT = "rel_result"
 _NEVER_NONE = ast.Dict | ast.Tuple | ast.List | ast.ListComp | ast.JoinedStr | ast.Compare | ast.BinOp
 

@@ -12,8 +12,6 @@ from rayelastic.compile.reading.callables import NotRewrittenError
 from rayelastic.compile.reading.syntax import compiled_definition, definition
 from rayelastic.reasons import Code
 
-__all__ = ["as_filter", "bound_again", "give_false", "parts_of"]
-
 
 def as_filter(method: Any) -> Any:
     """Return a method of a record and a state as a filter that passes no record: it returns False at every exit.

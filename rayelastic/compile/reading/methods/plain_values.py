@@ -19,8 +19,6 @@ from rayelastic.compile.reading.syntax import compiled_definition, definition, v
 from rayelastic.errors import ErrorCode, SchemaError
 from rayelastic.graph.records.schema import Schema
 
-__all__ = ["of_value"]
-
 _OF_BOTH = (
     *(callable, dict, enumerate, filter, getattr, hasattr, id, isinstance, iter, list, map, next, print, setattr),
     *(tuple, type, vars, zip),

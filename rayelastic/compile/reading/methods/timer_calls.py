@@ -16,8 +16,6 @@ from rayelastic.compile.reading.methods.plain import bound_again, give_false, pa
 from rayelastic.graph.records.time_values import TimeValues
 from rayelastic.reasons import Code
 
-__all__ = ["MOMENT", "TIME", "Written", "as_function"]
-
 TIME = "rel_time"  # the field with a moment's time
 MOMENT = "rel_moment"  # the parameter of a method that is called without a tuple
 _INNER = ast.Lambda | ast.FunctionDef | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp

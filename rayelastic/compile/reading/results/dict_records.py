@@ -15,8 +15,6 @@ from rayelastic.errors import ErrorCode, SchemaError
 from rayelastic.graph.records.names import is_field_name
 from rayelastic.graph.records.schema import Schema
 
-__all__ = ["DictRecords", "NoRecordError"]
-
 
 class NoRecordError(Exception):
     """The results of a function aren't written as records; Python finds out what they are.

@@ -14,8 +14,6 @@ from rayelastic.compile.reading.recursion import HOLDS
 from rayelastic.compile.reading.unassigned.flow import Comprehension, Flow, bound, captured
 from rayelastic.reasons import Code
 
-__all__ = ["with_flags"]
-
 
 def with_flags(node: ast.FunctionDef, path: str) -> ast.FunctionDef:
     """Add flags for the names of a function, and of inner ones, that are read while they may be unassigned.

@@ -12,8 +12,6 @@ from typing import NoReturn
 from rayelastic.compile.reading.callables import NotRewrittenError
 from rayelastic.reasons import Code
 
-__all__ = ["Comprehension", "Flow", "bound", "captured"]
-
 Names = frozenset[str]
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 

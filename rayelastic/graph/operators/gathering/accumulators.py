@@ -11,8 +11,6 @@ from typing import Any
 from rayelastic.graph.operators.window_function import Accumulator, Bounds, Shown
 from rayelastic.graph.records.schema import Schema
 
-__all__ = ["Collected", "Each", "Folded", "Reduced", "Top"]
-
 
 class _AllTuples(Accumulator):
     """Keeps all tuples, in the order of their times, as plain ones, which pickle whatever their class."""

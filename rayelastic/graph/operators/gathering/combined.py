@@ -38,8 +38,6 @@ from rayelastic.graph.spec.requests import AggregateRequest, CompiledAggregate, 
 from rayelastic.graph.spec.upstream import Upstream
 from rayelastic.graph.spec.user_objects import check_object
 
-__all__ = ["combine", "window_combine"]
-
 _METHODS = {"init": "", "add": "t, state", "result": "state", "merge": "other, state"}
 _OPTIONAL = ("merge",)
 _UNCHANGING = (bool, int, float, complex, str, bytes, tuple, frozenset)

@@ -17,8 +17,6 @@ from rayelastic.graph.records.schema import Schema
 from rayelastic.graph.spec.requests import AggregateRequest, CompiledAggregate
 from rayelastic.graph.spec.upstream import Upstream
 
-__all__ = ["compiled_fold", "compiled_reduce"]
-
 LONGEST_TEXT = 12  # bytes of a text in the first state: what a record holds inside
 _ZEROS: dict[type, Any] = {
     bool: False, int: 0, float: 0.0, str: "", bytes: b"",

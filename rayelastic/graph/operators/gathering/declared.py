@@ -37,23 +37,6 @@ from rayelastic.graph.spec.requests import CompiledAggregate
 from rayelastic.graph.spec.upstream import Upstream
 from rayelastic.graph.spec.user_objects import check_object
 
-__all__ = [
-    "MOST",
-    "When",
-    "checked",
-    "declared",
-    "end_of",
-    "is_ranked",
-    "shown_of",
-    "why_python",
-    "window_collect",
-    "window_fold",
-    "window_process",
-    "window_reduce",
-    "window_schema",
-    "window_top",
-]
-
 FINAL, PLACE = "final", "place"  # fields of emitted results
 MOST = 1_000_000  # tuples that `top` keeps of a window
 

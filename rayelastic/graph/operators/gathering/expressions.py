@@ -18,9 +18,6 @@ from rayelastic.graph.records.shown import shown
 from rayelastic.graph.spec.location import caller_location
 from rayelastic.graph.words import COLUMN, missing
 
-__all__ = ["Column", "as_function", "by_field", "col", "of_text"]
-
-
 _COMPARE = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 _LOGIC = {"&": "and", "|": "or", "~": "not"}
 

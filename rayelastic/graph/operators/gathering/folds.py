@@ -22,8 +22,6 @@ from rayelastic.graph.spec.requests import FunctionKind
 from rayelastic.graph.spec.upstream import Upstream
 from rayelastic.graph.spec.user_objects import check_object
 
-__all__ = ["check_together", "fold", "reduce", "scan"]
-
 Together = Callable[[Any, Any], Any]
 
 

@@ -18,8 +18,6 @@ from rayelastic.graph.spec.operator_class import operator
 from rayelastic.graph.spec.operator_spec import OperatorSpec
 from rayelastic.graph.spec.upstream import Upstream
 
-__all__ = ["Ranked", "native_top", "ranked"]
-
 
 @operator(outputs="in")
 class Ranked:

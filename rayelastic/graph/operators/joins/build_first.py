@@ -20,8 +20,6 @@ from rayelastic.graph.spec.operator_spec import OperatorSpec, SourceDescription
 from rayelastic.graph.spec.order import topological_order
 from rayelastic.graph.spec.ports import InputPort, operator_of
 
-__all__ = ["Waiting", "sources_that_wait"]
-
 
 @dataclass(frozen=True, slots=True)
 class Waiting:

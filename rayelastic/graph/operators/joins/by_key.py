@@ -21,8 +21,6 @@ from rayelastic.graph.spec.operator_spec import OperatorBody, OperatorSpec, fiel
 from rayelastic.graph.spec.ports import LATE, OUT, InputPort, OutputPort
 from rayelastic.graph.spec.upstream import Upstream
 
-__all__ = ["RIGHT", "SUFFIX", "Join", "JoinKind", "Matching", "cross_join", "join"]
-
 RIGHT = "right"  # the port of the second stream
 SUFFIX = "_right"  # added to the names of its fields that the first stream has, too
 ARRIVAL = "arrival"

@@ -23,8 +23,6 @@ from rayelastic.graph.spec.operator_spec import OperatorSpec
 from rayelastic.graph.spec.requests import FunctionKind
 from rayelastic.graph.spec.upstream import Upstream
 
-__all__ = ["TABLE_SUFFIX", "enrich"]
-
 TABLE_SUFFIX = "_table"  # added to the names of its fields that the stream has, too
 
 

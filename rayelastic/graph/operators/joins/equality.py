@@ -10,8 +10,6 @@ from rayelastic.graph.records.data_type import DataType, parsed_format
 from rayelastic.graph.records.schema import Field
 from rayelastic.graph.spec.upstream import Upstream
 
-__all__ = ["are_comparable", "check_keys", "type_text"]
-
 
 def are_comparable(one: Field, other: Field) -> bool:
     """Return whether equal values of two fields have equal bytes, and different values different ones.

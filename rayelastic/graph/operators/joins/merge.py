@@ -14,8 +14,6 @@ from rayelastic.graph.spec.operator_spec import OperatorBody, OperatorSpec, fiel
 from rayelastic.graph.spec.ports import LATE, OUT, InputPort, OutputPort
 from rayelastic.graph.spec.upstream import Upstream
 
-__all__ = ["Merge", "merge_by_time"]
-
 
 @dataclass(frozen=True, slots=True)
 class Merge(OperatorBody):

@@ -8,8 +8,6 @@ from rayelastic.errors import ErrorCode, GraphError
 from rayelastic.graph.records.data_type import Column
 from rayelastic.graph.records.shown import invalid
 
-__all__ = ["added_name"]
-
 
 def added_name(name: str, columns: Collection[Column], suffix: object) -> str:
     """Return the name of a field next to others, with the suffix if they have it already.

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from rayelastic.runtime.values.specs import PESpec
 
-__all__ = ["Arrives", "Entrance"]
-
 Arrives = Callable[["socket.socket", Hello], bool]  # accepts a connection, or returns False
 
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from rayelastic.runtime.port.data_port import Hello, PortAddress
     from rayelastic.runtime.values.specs import PESpec
 
-__all__ = ["StandingLinks"]
-
 ARRIVAL_TIMEOUT = 60.0  # seconds for the producers of the links to connect; they may still be compiling
 
 

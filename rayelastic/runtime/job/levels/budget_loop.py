@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from rayelastic.runtime.element.api import ElementApi
     from rayelastic.runtime.values.host_use import HostUse
 
-__all__ = ["BudgetLoop", "budget_loop"]
-
 log = logging.getLogger(__name__)
 
 ANSWER_TIMEOUT = 3.0  # seconds: the next pass asks again

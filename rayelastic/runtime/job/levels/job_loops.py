@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from rayelastic.runtime.loops.region_loop import RegionLoop
     from rayelastic.runtime.values.region_adaptation import RegionAdaptation
 
-__all__ = ["JobLoops"]
-
 
 class JobLoops:
     """The loops of one job.
