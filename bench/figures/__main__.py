@@ -1,4 +1,4 @@
-"""The papers' figures, simulated on the papers' machines: a CSV and a picture each, and one table of claims.
+"""The papers' figures, simulated on the papers' machines: a CSV each, and one table of claims.
 
     python -m bench.figures --all [--small] [-o FOLDER]
     python -m bench.figures NAME ...
@@ -15,6 +15,7 @@ import importlib
 import os
 import sys
 import time
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
@@ -40,7 +41,6 @@ NAMES = (
     "joker",
     "noise",
     "noise_held_out",
-    "plant_speed",
 )
 ASKED_FOR = (
     *(f"C000-{number}" for number in (3, 6, 7, 9, 12, 13)),
@@ -57,7 +57,7 @@ def _make(name: str, small: bool, output: Path) -> tuple[Kind, list[Claim], floa
     return made.kind, list(made.claims), time.perf_counter() - started
 
 
-def main() -> int:
+def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m bench.figures", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -65,7 +65,7 @@ def main() -> int:
     parser.add_argument("--all", action="store_true", help="all of them")
     parser.add_argument("--small", action="store_true", help="fewer cases and seeds")
     parser.add_argument("-o", "--output", type=Path, default=ROOT / "bench" / "results" / "figures", metavar="FOLDER")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     names = NAMES if options.all else tuple(options.names)
     if not names or set(names) - {*NAMES, *ON_THIS_MACHINE}:
         parser.error(f"give --all or some of: {', '.join(NAMES + ON_THIS_MACHINE)}")
@@ -91,4 +91,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -12,10 +12,8 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import rayelastic as rel
-from bench.figures.drawing import bars
 from bench.figures.figure import Claim, Figure, Kind, Row
 from rayelastic.errors import JobCancelledError
 from rayelastic.job import Job
@@ -123,14 +121,7 @@ def figure(small: bool) -> Figure:
         for how, one in by_setting.items()
     ]
 
-    def draw(canvas: Any) -> None:
-        series = {
-            how: [by_setting[how].rate / by_setting["manual"].rate for by_setting in found.values()]
-            for how in ("dynamic", "elastic")
-        }
-        bars(canvas.subplots(), [name.replace(", ", "\n") for name in found], series, "", "by manual")
-
-    return Figure("applications", "Applications on this machine", rows, claims, draw, Kind.MEASURED)
+    return Figure("applications", rows, claims, Kind.MEASURED)
 
 
 def _claim(name: str, found: dict[str, Steady]) -> Claim:

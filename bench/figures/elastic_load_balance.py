@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from typing import Any
 
-from bench.figures.drawing import timeline
 from bench.figures.figure import Claim, Figure, Kind, Row
 from bench.plant.constants import PAPER_ENGINE, SERVER16
 from bench.plant.graph import data_parallel
@@ -82,8 +80,4 @@ def figure(_small: bool) -> Figure:
     )
     rows: list[Row] = [{"case": name, **row} for name, journal in runs.items() for row in journal.rows()]
 
-    def draw(canvas: Any) -> None:
-        for axes, (name, journal) in zip(canvas.subplots(2, 3).flat, runs.items(), strict=False):
-            timeline(axes, journal, name)
-
-    return Figure("elastic_load_balance", "ElasticLoadBalance, 16 processors", rows, claims, draw, size=(12, 6))
+    return Figure("elastic_load_balance", rows, claims)

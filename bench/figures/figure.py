@@ -1,17 +1,16 @@
-"""What a figure gives: rows for a CSV, a picture, and claims of a paper beside what was found here.
+"""What a figure gives: rows for a CSV, and claims of a paper beside what was found here.
 
-Every claim says whether it was measured on this machine, simulated, or fitted; the CSV's `class` column and the picture
-say what the figure is.
+Every claim says whether it was measured on this machine, simulated, or fitted; the CSV's `class` column says what the
+figure is.
 """
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from enum import Enum
 from pathlib import Path
-from typing import Any
 
 from bench.provenance import stamp
 
@@ -53,42 +52,24 @@ class Figure:
 
     Args:
         name: of its files.
-        title: of its picture.
         rows: of its CSV; all with the same columns.
         claims: what it shows.
-        draw: draws it on a matplotlib figure.
         kind: measured or simulated.
     """
 
     name: str
-    title: str
     rows: Sequence[Row]
     claims: Sequence[Claim]
-    draw: Callable[[Any], None]
     kind: Kind = Kind.SIMULATED
-    size: tuple[float, float] = field(default=(9.0, 5.0))
 
     def save(self, folder: Path) -> None:
-        """Write the CSV, the claims and, where matplotlib is installed, the picture."""
+        """Write the CSV and the claims."""
         folder.mkdir(parents=True, exist_ok=True)
         write_claims(self.claims, folder / f"{self.name}.claims.csv")
         with (folder / f"{self.name}.csv").open("w", newline="") as file:
             writer = csv.DictWriter(file, ["class", *self.rows[0]])
             writer.writeheader()
             writer.writerows({"class": self.kind.value} | dict(row) for row in self.rows)
-        try:
-            import matplotlib as mpl
-        except ImportError:
-            print(f"no picture of {self.name}: matplotlib is not installed (pip install 'rayelastic[plot]')")
-            return
-        mpl.use("Agg")
-        from matplotlib import pyplot as plt
-
-        canvas = plt.figure(figsize=self.size, layout="constrained")
-        self.draw(canvas)
-        canvas.suptitle(f"{self.title} ({self.kind.value})")
-        canvas.savefig(folder / f"{self.name}.png", dpi=80)
-        plt.close(canvas)
 
 
 def unexplained(claims: Sequence[Claim]) -> list[str]:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from typing import Any
 
-from bench.figures.drawing import curve
 from bench.figures.elastic_operator import WORKLOADS, elastic, static_curve
 from bench.figures.figure import Claim, Figure, Row
 from bench.plant.constants import OPTERON, POWER5
@@ -22,7 +20,7 @@ def figure(_small: bool) -> Figure:
             all(journal.last.threads <= best + 2 for _, journal, best in panels.values()),
         )
     )
-    return picture("ipdps09_fig04", "Light and medium work", panels, claims)
+    return figure_of("ipdps09_fig04", panels, claims)
 
 
 Panels = dict[str, tuple[dict[int, float], Journal, int]]
@@ -50,7 +48,7 @@ def panels_of(workloads: tuple[str, ...]) -> tuple[Panels, list[Claim]]:
     return panels, claims
 
 
-def picture(name: str, title: str, panels: Panels, claims: list[Claim]) -> Figure:
+def figure_of(name: str, panels: Panels, claims: list[Claim]) -> Figure:
     """Static curves with the elastic result."""
     rows: list[Row] = [
         {
@@ -64,8 +62,4 @@ def picture(name: str, title: str, panels: Panels, claims: list[Claim]) -> Figur
         for threads, rate in rates.items()
     ]
 
-    def draw(canvas: Any) -> None:
-        for axes, (case, (rates, journal, _)) in zip(canvas.subplots(2, 2).flat, panels.items(), strict=True):
-            curve(axes, list(rates), list(rates.values()), case, "threads", journal.last.true_rate)
-
-    return Figure(name, title, rows, claims, draw, size=(8, 6))
+    return Figure(name, rows, claims)

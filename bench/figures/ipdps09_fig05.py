@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bench.figures.figure import Claim, Figure
-from bench.figures.ipdps09_fig04 import panels_of, picture
+from bench.figures.ipdps09_fig04 import figure_of, panels_of
 
 
 def figure(_small: bool) -> Figure:
@@ -20,4 +20,4 @@ def figure(_small: bool) -> Figure:
             ),
         )
     )
-    return picture("ipdps09_fig05", "Heavy and extra heavy work", panels, claims)
+    return figure_of("ipdps09_fig05", panels, claims)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import statistics
-from typing import Any
 
 import numpy as np
 
-from bench.figures.drawing import timeline
 from bench.figures.elastic_operator import WORKLOADS, elastic, operator
 from bench.figures.figure import Claim, Figure, Row
 from bench.figures.plants import ours
@@ -46,12 +44,7 @@ def figure(_small: bool) -> Figure:
     )
     rows: list[Row] = [{"variant": name, **row} for name, journal in runs.items() for row in journal.rows()]
 
-    def draw(canvas: Any) -> None:
-        for axes, (name, journal) in zip(canvas.subplots(2, 1), runs.items(), strict=True):
-            timeline(axes, journal, name)
-            axes.fill_between([one.time for one in journal], [1e4 * one.others for one in journal], alpha=0.2)
-
-    return Figure("ipdps09_fig06", "Other load on 16 cores (shaded, not to scale)", rows, claims, draw, size=(9, 7))
+    return Figure("ipdps09_fig06", rows, claims)
 
 
 def _with_load(journal: Journal, what: str) -> float:

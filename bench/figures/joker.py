@@ -1,4 +1,4 @@
-"""The Joker paper's figures C003-1 to C003-11, simulated on its host: `python -m bench.figures.joker [--small]`.
+"""The Joker paper's figures C003-1 to C003-11, simulated on its host.
 
 Every number is a simulated one, of a plant that was fitted to the paper's text (`bench.plant.cluster.paper`). Two
 columns of ours: the paper's algorithm on that plant, and the default one. What C003-8 says of seconds and dips is a
@@ -7,14 +7,11 @@ matter of the protocol and is measured on real PEs, not here.
 
 from __future__ import annotations
 
-import argparse
-import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from bench.figures.cluster_runs import judged, play, shape, speedup
-from bench.figures.figure import Claim, Figure, Kind, Row, write_table
+from bench.figures.figure import Claim, Figure, Kind, Row
 from bench.plant.cluster.job import ClusterJob
 from bench.plant.cluster.paper import (
     ENGINE,
@@ -35,7 +32,6 @@ from bench.plant.cluster.plant import ClusterPlant
 from rayelastic.policy.regions.model import RegionModel
 from rayelastic.policy.regions.thresholds import ActionOrder, OrganicThresholds
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 TOPOLOGIES = ("tree", "reverse tree", "chain of 2", "chain of 4")
 FACTORS = (0.1, 0.2, 0.4, 0.8, 1.0)
 
@@ -323,41 +319,4 @@ def figure(small: bool) -> Figure:
         + comparison(rows)
     )
 
-    def draw(canvas: Any) -> None:
-        left, right = canvas.subplots(1, 2)
-        run = play(*selectivity_job(), periods=14)
-        left.step([s.time for s in run.trace], [s.throughput / 1e3 for s in run.trace], where="pre", color="black")
-        left.set_title("C003-4: throughput, ktps", fontsize=8)
-        left.set_ylim(bottom=0)
-        cases = [r for r in rows.rows if r["claim"] == "C003-1"]
-        for name in [order.value for order in ActionOrder]:
-            points = [(int(str(r["case"]).split()[0]), r["speed-up"]) for r in cases if str(r["case"]).endswith(name)]
-            right.plot(*zip(*points, strict=True), marker=".", label=name)
-        ours = [(int(str(r["case"]).split()[0]), r["speed-up"]) for r in cases if r["variant"] == "rates"]
-        right.plot(*zip(*ours, strict=True), marker="o", label="by rates")
-        right.set_xscale("log")
-        right.set_title("C003-1: speed-up by multiplications", fontsize=8)
-        right.legend(fontsize=6)
-
-    return Figure("joker", "Joker, section 5", rows.rows, claims, draw)
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m bench.figures.joker", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--small", action="store_true", help="fewer cases")
-    parser.add_argument("-o", "--output", type=Path, default=ROOT / "bench" / "results" / "figures" / "joker")
-    options = parser.parse_args()
-    made = figure(options.small)
-    made.save(options.output)
-    write_table(made.claims, options.output)
-    for claim in made.claims:
-        print(f"{'yes' if claim.holds else 'NO ':3} {claim.id:8} {claim.kind.value}  {claim.claim}: {claim.ours}")
-        if claim.remark:
-            print(f"             ({claim.remark})")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    return Figure("joker", rows.rows, claims)

@@ -9,13 +9,11 @@ from __future__ import annotations
 import itertools
 import random
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import rayelastic as rel
 from bench.elastic.graphs import shaped
 from bench.elastic.live import Live, Setting
 from bench.elastic.search import best_static
-from bench.figures.drawing import bars
 from bench.figures.figure import Claim, Figure, Kind
 from bench.harness import alternated, medians
 from rayelastic.runtime.watch.machine_load import available_cpus
@@ -128,11 +126,5 @@ def figure(small: bool) -> Figure:
         ]
     outcomes = [*found.values(), copies]
 
-    def draw(canvas: Any) -> None:
-        series = {
-            name: [getattr(one, name) / one.manual for one in outcomes] for name in ("dynamic", "best", "elastic")
-        }
-        bars(canvas.subplots(), [one.name.replace(", ", "\n") for one in outcomes], series, "", "by manual")
-
     rows = [asdict(one) for one in outcomes]
-    return Figure("measured", "This machine", rows, claims, draw, Kind.MEASURED, (2 + len(outcomes), 5))
+    return Figure("measured", rows, claims, Kind.MEASURED)

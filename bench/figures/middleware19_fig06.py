@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import statistics
 from dataclasses import replace
-from typing import Any
 
-from bench.figures.drawing import timeline
 from bench.figures.figure import Claim, Figure, Kind, Row
 from bench.figures.plants import converged, making, ours, plant, skewed
 from bench.plant.constants import ENGINE, PAPER_ENGINE, XEON
@@ -109,11 +107,7 @@ def figure(small: bool) -> Figure:
         ),
     ]
 
-    def draw(canvas: Any) -> None:
-        for axes, (name, journals) in zip(canvas.subplots(2, 4).flat, runs.items(), strict=False):
-            timeline(axes, journals[0], f"{name}: {settling[name]:.0f} periods")
-
-    return Figure("middleware19_fig06", "Settling, pipeline of 500 operators", rows, claims, draw, size=(13, 7))
+    return Figure("middleware19_fig06", rows, claims)
 
 
 def _nearly_there(journal: Journal) -> int:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from bench.figures.figure import Claim, Figure, Kind
 from bench.figures.plants import making, skewed
-from bench.figures.throughputs import Outcome, draw_outcomes, outcome
+from bench.figures.throughputs import Outcome, outcome
 from bench.plant.constants import POWER8, XEON
 from bench.plant.graph import pipeline
 
@@ -79,8 +77,5 @@ def figure(small: bool) -> Figure:
     )
     outcomes = list(found.values())
 
-    def draw(canvas: Any) -> None:
-        draw_outcomes(canvas, outcomes, 9)
-
     rows = [one.row() for one in outcomes]
-    return Figure("middleware19_fig09", "Pipelines", rows, claims, draw, size=(12, 3 * (len(outcomes) + 8) // 9))
+    return Figure("middleware19_fig09", rows, claims)

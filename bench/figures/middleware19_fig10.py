@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from bench.figures.figure import Claim, Figure
 from bench.figures.plants import making, skewed
-from bench.figures.throughputs import draw_outcomes, outcome
+from bench.figures.throughputs import outcome
 from bench.plant.constants import POWER8, XEON
 from bench.plant.graph import data_parallel
 
@@ -32,8 +30,5 @@ def figure(small: bool) -> Figure:
         worst < 1 and least >= 0.97,
     )
 
-    def draw(canvas: Any) -> None:
-        draw_outcomes(canvas, outcomes)
-
     rows = [one.row() for one in outcomes]
-    return Figure("middleware19_fig10", "Data-parallel graphs", rows, (claim,), draw, size=(12, 6))
+    return Figure("middleware19_fig10", rows, (claim,))

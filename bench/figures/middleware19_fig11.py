@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from bench.figures.figure import Claim, Figure
 from bench.figures.plants import making
-from bench.figures.throughputs import draw_outcomes, outcome
+from bench.figures.throughputs import outcome
 from bench.plant.constants import POWER8, XEON
 from bench.plant.graph import mixed
 
@@ -31,8 +29,5 @@ def figure(small: bool) -> Figure:
     )
     outcomes = list(found.values())
 
-    def draw(canvas: Any) -> None:
-        draw_outcomes(canvas, outcomes, 6)
-
     rows = [one.row() for one in outcomes]
-    return Figure("middleware19_fig11", "Ten pipelines side by side", rows, (claim,), draw, size=(11, 6))
+    return Figure("middleware19_fig11", rows, (claim,))

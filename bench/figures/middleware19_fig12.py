@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from bench.figures.figure import Claim, Figure
 from bench.figures.plants import making
-from bench.figures.throughputs import draw_outcomes, outcome
+from bench.figures.throughputs import outcome
 from bench.plant.constants import XEON
 from bench.plant.graph import bushy
 
@@ -42,8 +40,5 @@ def figure(small: bool) -> Figure:
     )
     outcomes = list(found.values())
 
-    def draw(canvas: Any) -> None:
-        draw_outcomes(canvas, outcomes, 9)
-
     rows = [one.row() for one in outcomes]
-    return Figure("middleware19_fig12", "Bushy graph, 82 operators", rows, claims, draw, size=(12, 8))
+    return Figure("middleware19_fig12", rows, claims)

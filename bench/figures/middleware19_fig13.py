@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from typing import Any
 
-from bench.figures.drawing import timeline
 from bench.figures.figure import Claim, Figure, Row
 from bench.figures.plants import PERIOD, converged, making, ours, paper, plant, skewed
 from bench.plant.constants import ENGINE, PAPER_ENGINE, XEON
@@ -56,11 +54,7 @@ def figure(small: bool) -> Figure:
         ),
     ]
 
-    def draw(canvas: Any) -> None:
-        for axes, (name, journals) in zip(canvas.subplots(1, 3).flat, runs.items(), strict=True):
-            timeline(axes, journals[0], f"{name}: {after[name]:.0f} periods")
-
-    return Figure("middleware19_fig13", "Heavy operators from 10 % to 90 %", rows, claims, draw, size=(13, 4))
+    return Figure("middleware19_fig13", rows, claims)
 
 
 def _move(journal: Journal) -> str:

@@ -6,12 +6,10 @@ quotes each go through 10 of the exchanges' pipelines, and join before the sink.
 
 from __future__ import annotations
 
-from typing import Any
-
 from bench.figures.figure import Claim, Figure
 from bench.figures.plants import plant as plant_of
 from bench.figures.plants import settled
-from bench.figures.throughputs import draw_outcomes, outcome
+from bench.figures.throughputs import outcome
 from bench.plant.constants import XEON
 from bench.plant.graph import PlantGraph, PlantOperator, Stream
 from rayelastic.plan.settings.threads import ThreadingModel
@@ -86,8 +84,5 @@ def figure(small: bool) -> Figure:
         ),
     )
 
-    def draw(canvas: Any) -> None:
-        draw_outcomes(canvas, list(outcomes.values()))
-
     rows = [one.row() for one in outcomes.values()]
-    return Figure("middleware19_fig15a", "VWAP's shape, 52 operators", rows, claims, draw)
+    return Figure("middleware19_fig15a", rows, claims)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -82,16 +81,7 @@ def noisy_runs(name: str, first: int, small: bool) -> Figure:
         ),
     )
 
-    def draw(canvas: Any) -> None:
-        left, middle, right = canvas.subplots(1, 3)
-        left.hist(accuracy, bins=40)
-        left.set_xlabel("final throughput by the best static one")
-        middle.hist([float(row["overshoot"]) for row in rows], bins=20)
-        middle.set_xlabel("overshoot, levels")
-        right.hist(settling, bins=40)
-        right.set_xlabel("settling, periods")
-
-    return Figure(name, f"{len(rows)} runs with 5 % noise, {seeds}", rows, claims, draw, size=(12, 4))
+    return Figure(name, rows, claims)
 
 
 def _cases(machines: Sequence[Machine], first: int) -> list[_Case]:

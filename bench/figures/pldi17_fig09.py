@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from bench.figures.figure import Claim, Figure, Kind
-from bench.figures.sweeps import Sweep, draw_sweeps, sweep
+from bench.figures.sweeps import Sweep, sweep
 from bench.plant.constants import POWER8, XEON
 from bench.plant.graph import data_parallel, pipeline
 
@@ -64,8 +62,5 @@ def figure(small: bool) -> Figure:
     )
     sweeps = [*pipes.values(), *wide.values()]
 
-    def draw(canvas: Any) -> None:
-        draw_sweeps(canvas, sweeps, 4 if small else 6)
-
     rows = [row for one in sweeps for row in one.rows()]
-    return Figure("pldi17_fig09", "1,000 operators", rows, claims, draw, size=(15, 6))
+    return Figure("pldi17_fig09", rows, claims)

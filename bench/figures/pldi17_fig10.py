@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from bench.figures.figure import Claim, Figure, Kind
-from bench.figures.sweeps import Sweep, draw_sweeps, sweep
+from bench.figures.sweeps import Sweep, sweep
 from bench.plant.constants import POWER8, XEON
 from bench.plant.graph import mixed
 
@@ -41,8 +39,5 @@ def figure(small: bool) -> Figure:
     )
     sweeps = list(found.values())
 
-    def draw(canvas: Any) -> None:
-        draw_sweeps(canvas, sweeps, len(sweeps) // 2)
-
     rows = [row for one in sweeps for row in one.rows()]
-    return Figure("pldi17_fig10", "Ten pipelines of 100 operators", rows, claims, draw, size=(11, 6))
+    return Figure("pldi17_fig10", rows, claims)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from bench.figures.drawing import timeline
 from bench.figures.figure import Claim, Figure, Kind, Row
 from bench.figures.plants import ours, plant
 from bench.plant.constants import POWER8, XEON, Machine
@@ -91,11 +88,7 @@ def figure(small: bool) -> Figure:
         for row in journal.rows()
     ]
 
-    def draw(canvas: Any) -> None:
-        for axes, (name, journals) in zip(canvas.subplots(2, 4).flat, runs.items(), strict=False):
-            timeline(axes, journals[0], name)
-
-    return Figure("pldi17_fig11", "Elastic runs", rows, claims, draw, size=(15, 6))
+    return Figure("pldi17_fig11", rows, claims)
 
 
 def _run(graph: PlantGraph, machine: Machine, noise: float, seed: int) -> Journal:

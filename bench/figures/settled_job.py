@@ -13,14 +13,13 @@ import statistics
 import subprocess
 import sys
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import rayelastic as rel
 from bench.elastic.graphs import shaped
 from bench.elastic.live import Live
 from bench.figures.figure import Claim, Figure, Kind, Row
 from bench.figures.measured import SHAPES
-from rayelastic.plan.settings.elasticity import Algorithm
 from rayelastic.reasons import Code
 from rayelastic.runtime.values.adaptation import Adaptation
 
@@ -148,20 +147,4 @@ def figure(small: bool) -> Figure:
         for one in passes
     ]
 
-    def draw(canvas: Any) -> None:
-        above, below = canvas.subplots(2, 1, sharex=True)
-        seconds_of = [one.observation.time for one in passes]
-        above.plot(seconds_of, [one.observation.throughput for one in passes])
-        above.set_ylabel("tuples/s")
-        below.step(seconds_of, [one.thread_count for one in passes], where="post")
-        below.set_ylabel("threads")
-        below.set_xlabel("s")
-
-    return Figure(
-        "settled_job",
-        f"Elasticity '{Algorithm.MULTI_LEVEL.value}' beside another process",
-        rows,
-        claims,
-        draw,
-        Kind.MEASURED,
-    )
+    return Figure("settled_job", rows, claims, Kind.MEASURED)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-from bench.figures.drawing import curve
 from bench.figures.figure import Row
 from bench.figures.plants import plant, settled, thread_count
 from bench.plant.constants import Machine
@@ -60,11 +58,3 @@ def sweep(title: str, graph: PlantGraph, machine: Machine) -> Sweep:
         rate,
         journal.last.threads,
     )
-
-
-def draw_sweeps(canvas: Any, sweeps: list[Sweep], across: int) -> None:
-    grid = canvas.subplots((len(sweeps) + across - 1) // across, across, squeeze=False)
-    for axes, one in zip(grid.flat, sweeps, strict=False):
-        curve(axes, list(one.dynamic), list(one.dynamic.values()), one.title, "threads", one.elastic)
-        axes.axhline(one.manual, color="black", linewidth=0.8)
-        axes.axhline(one.dedicated, color="tab:green", linewidth=0.8)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from bench.figures.drawing import bars
 from bench.figures.figure import Row
 from bench.figures.plants import manual, ours, paper, plant, settled, thread_count
 from bench.plant.constants import Machine
@@ -55,17 +52,3 @@ def outcome(case: str, graph: PlantGraph, machine: Machine, cores: int | None = 
         case, count, single[0], elastic[0], printed[0], default[0],
         elastic[1], printed[1], default[1], printed[2], default[2],
     )  # fmt: skip
-
-
-def draw_outcomes(canvas: Any, outcomes: Sequence[Outcome], across: int = 8) -> None:
-    """Speed-ups over manual, a row of panels each with at most `across` cases."""
-    parts = [outcomes[at : at + across] for at in range(0, len(outcomes), across)]
-    for axes, part in zip(canvas.subplots(len(parts), 1, squeeze=False).flat, parts, strict=True):
-        series = {
-            "manual": [1.0 for _ in part],
-            "thread count": [one.thread_count / one.manual for one in part],
-            "multi-level, paper": [one.paper / one.manual for one in part],
-            "multi-level, ours": [one.ours / one.manual for one in part],
-        }
-        bars(axes, [one.case for one in part], series, "", "speed-up over manual")
-        axes.set_yscale("log")

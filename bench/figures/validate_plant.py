@@ -9,18 +9,16 @@ plant was fitted to an earlier run of this grid. It knows no copies of payloads.
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import statistics
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 from bench.elastic.graphs import shaped
 from bench.elastic.live import Live, Setting
-from bench.figures.figure import Claim, Figure, Kind, Row, write_table
+from bench.figures.__main__ import main
+from bench.figures.figure import Claim, Figure, Kind, Row
 from bench.figures.measured import PERIOD
 from bench.harness import alternated, medians
 from bench.plant.events.plant import Configuration, EventPlant, EventSettings
@@ -28,7 +26,6 @@ from bench.plant.graph import PlantGraph, PlantOperator, Stream
 from rayelastic.runtime.watch.machine_load import available_cpus
 from rayelastic.topologies import shapes
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 TARGET = 0.15  # error
 MOST = 0.8  # share of the cases that are to be within it
 MEDIAN = 0.1  # error of the median case
@@ -142,36 +139,10 @@ def figure(small: bool) -> Figure:
         f"({worst.name})",
         within >= MOST * len(sizes) and median <= MEDIAN,
         Kind.FITTED,
-        "constants fitted to an earlier run of this grid",
     )
 
-    def draw(canvas: Any) -> None:
-        axes = canvas.subplots()
-        axes.loglog([one.measured for one in found], [one.guess for one in found], ".")
-        ends = [min(one.measured for one in found), max(one.measured for one in found)]
-        axes.loglog(ends, ends, color="black", linewidth=0.8)
-        axes.set_xlabel("measured, tuples/s")
-        axes.set_ylabel("plant, tuples/s")
-
-    return Figure("validate_plant", "The plant and the engine", rows, [claim], draw, Kind.MEASURED, (6, 6))
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m bench.figures.validate_plant",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--small", action="store_true", help="a tiny grid, to try the command out")
-    parser.add_argument("-o", "--output", type=Path, default=ROOT / "bench" / "results" / "figures", metavar="FOLDER")
-    options = parser.parse_args()
-    compared = figure(options.small)
-    compared.save(options.output)
-    write_table(compared.claims, options.output)
-    for claim in compared.claims:
-        print(f"{'yes' if claim.holds else 'NO'}  {claim.claim}: {claim.ours}")
-    return 0 if all(claim.holds for claim in compared.claims) else 1
+    return Figure("validate_plant", rows, [claim], Kind.MEASURED)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(["validate_plant", *sys.argv[1:]]))

@@ -36,7 +36,6 @@ from rayelastic.runtime.values.specs import JobSpec, PESpec
 from rayelastic.runtime.values.status import PESample, PEStatus, State
 
 RESULTS = Path(__file__).resolve().parents[2] / "bench" / "results"
-MOST_EXPONENT = 1.2
 DIGEST = "0" * 64
 ROW = {"key": int, "n": int}
 
