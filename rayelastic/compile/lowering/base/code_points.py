@@ -9,17 +9,13 @@ from typing import Any
 
 from numba.extending import register_jitable
 
-from rayelastic.compile.lowering.base.declare import overloads
+from rayelastic.compile.lowering.base.declare import stand_in
 from rayelastic.compile.lowering.base.views import BYTES, byte_at, size_of, word_at
 
 
-def count_points(text: Any, start: int, stop: int) -> int:
+@stand_in
+def count_points(text: Any, start: Any, stop: Any) -> Any:
     """Count the characters between two offsets."""
-    raise TypeError("only compiled")
-
-
-@overloads(count_points)
-def _count_points(text: Any, start: Any, stop: Any) -> Any:
     if text == BYTES:
         return lambda text, start, stop: stop - start
 
@@ -32,13 +28,9 @@ def _count_points(text: Any, start: Any, stop: Any) -> Any:
     return count
 
 
-def offset_of(text: Any, index: int) -> int:
+@stand_in
+def offset_of(text: Any, index: Any) -> Any:
     """Return the offset of a character, counted from the end if negative; clipped to the text, as slices are."""
-    raise TypeError("only compiled")
-
-
-@overloads(offset_of)
-def _offset_of(text: Any, index: Any) -> Any:
     if text == BYTES:
 
         def of_bytes(text: Any, index: Any) -> Any:

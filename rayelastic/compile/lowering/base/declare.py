@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from numba.core import types
 from numba.core.datamodel import models
@@ -19,11 +19,23 @@ from numba.extending import intrinsic, overload, overload_attribute, overload_me
 
 Typing = Callable[..., Any]
 Value = TypeVar("Value")
+Parameters = ParamSpec("Parameters")
 
 
 def overloads(function: Any) -> Callable[[Typing], Typing]:
     """Declare what a function does with the project's types."""
     return lambda typing: overload(function)(_bare(typing))
+
+
+def stand_in(typing: Callable[Parameters, Any]) -> Callable[Parameters, Any]:
+    """Return a function that exists in compiled code alone; `typing` declares what it does."""
+
+    @functools.wraps(typing)
+    def only_compiled(*arguments: Parameters.args, **named: Parameters.kwargs) -> Any:  # noqa: ARG001
+        raise TypeError("only compiled")
+
+    overloads(only_compiled)(typing)
+    return only_compiled
 
 
 def overloads_method(kind: type, name: str) -> Callable[[Typing], Typing]:

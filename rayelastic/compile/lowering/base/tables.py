@@ -20,7 +20,7 @@ from numba.core import types
 from numba.core.errors import TypingError
 from numba.extending import register_jitable
 
-from rayelastic.compile.lowering.base.declare import constants, overloads, overloads_method
+from rayelastic.compile.lowering.base.declare import constants, overloads, overloads_method, stand_in
 from rayelastic.compile.lowering.base.optional import present
 from rayelastic.compile.lowering.base.views import BYTES, TEXT, BytesLiteral, TextLiteral
 from rayelastic.compile.reasons import packed
@@ -110,12 +110,8 @@ def _hashed(key: Any) -> int:
 _ALL = 2**64 - 1
 
 
-def _hash_of(key: Any) -> int:
-    raise TypeError("only compiled")
-
-
-@overloads(_hash_of)
-def _hash_of_typed(key: Any) -> Any:
+@stand_in
+def _hash_of(key: Any) -> Any:
     if key == TEXT:
         return lambda key: key.__hash__()
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from numba.extending import register_jitable
 
-from rayelastic.compile.lowering.base.declare import overloads
+from rayelastic.compile.lowering.base.declare import stand_in
 from rayelastic.compile.lowering.base.views import BYTES, byte_at
 
 
@@ -19,13 +19,9 @@ def ascii_space(byte: int) -> bool:
     return byte == 32 or (9 <= byte <= 13) or (28 <= byte <= 31)
 
 
-def space_width(text: Any, at: int) -> int:
+@stand_in
+def space_width(text: Any, at: Any) -> Any:
     """Return the bytes of the white-space character at an offset, 0 for any other."""
-    raise TypeError("only compiled")
-
-
-@overloads(space_width)
-def _space_width(text: Any, at: Any) -> Any:
     if text == BYTES:
 
         def of_bytes(text: Any, at: Any) -> Any:

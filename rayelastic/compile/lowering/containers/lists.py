@@ -16,45 +16,16 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import register_jitable
 
-from rayelastic.compile.lowering.base.declare import overloads, overloads_method, primitive
+from rayelastic.compile.lowering.base.declare import overloads, overloads_method, primitive, stand_in
 from rayelastic.compile.lowering.base.refusal import refuse_if
 from rayelastic.compile.lowering.base.tables import TableType, keys_of
 from rayelastic.compile.lowering.base.views import ViewType
 from rayelastic.compile.lowering.text.split import SplitType, step
 
 
-def listed(items: Any) -> Any:
-    """Return list(items)."""
-    raise TypeError("only compiled")
-
-
-def words(items: Any) -> Any:
-    """Return a list of what split() returns, if it is going to be changed; anything else unchanged."""
-    raise TypeError("only compiled")
-
-
-def backwards(items: Any) -> Any:
-    """Return list(reversed(items))."""
-    raise TypeError("only compiled")
-
-
-def arranged(items: Any, keys: Any, reverse: Any) -> Any:
-    """Return the items of a list in the order of their keys."""
-    raise TypeError("only compiled")
-
-
-def unordered(items: Any) -> Any:
-    """Return the items where their order makes no difference, also of a set."""
-    raise TypeError("only compiled")
-
-
-def remove(items: Any, key: Any) -> None:
+@stand_in
+def remove(items: Any, key: Any) -> Any:
     """Delete items[key]."""
-    raise TypeError("only compiled")
-
-
-@overloads(remove)
-def _remove(items: Any, key: Any) -> Any:
     if not isinstance(items, types.DictType) and not (isinstance(items, types.List) and isinstance(key, types.Integer)):
         return None
 
@@ -64,44 +35,39 @@ def _remove(items: Any, key: Any) -> Any:
     return removed
 
 
+@stand_in
 def no_items() -> Any:
     """Raise the exception of min and max of nothing."""
-    raise TypeError("only compiled")
 
-
-@overloads(no_items)
-def _no_items() -> Any:
     def fail() -> Any:
         raise ValueError("iterable argument is empty")
 
     return fail
 
 
-def in_order(iterable: Any, key: Any = None, reverse: Any = False) -> Any:
-    """Return sorted(iterable)."""
-    raise TypeError("only compiled")
-
-
 def _can_be_iterated(kind: Any) -> bool:
     return isinstance(kind, types.IterableType | types.UniTuple)
 
 
-@overloads(listed)
-def _listed(items: Any) -> Any:
+@stand_in
+def listed(items: Any) -> Any:
+    """Return list(items)."""
     if not _can_be_iterated(items):
         return None
     return lambda items: [item for item in items]  # noqa: C416  Numba's list() takes less
 
 
-@overloads(words)
-def _words(items: Any) -> Any:
+@stand_in
+def words(items: Any) -> Any:
+    """Return a list of what split() returns, if it is going to be changed; anything else unchanged."""
     if isinstance(items, SplitType):
         return lambda items: [item for item in items]  # noqa: C416
     return lambda items: items
 
 
-@overloads(unordered)
-def _unordered(items: Any) -> Any:
+@stand_in
+def unordered(items: Any) -> Any:
+    """Return the items where their order makes no difference, also of a set."""
     if isinstance(items, types.Set):
         return lambda items: [item for item in items]  # noqa: C416
     if isinstance(items, TableType):
@@ -110,8 +76,9 @@ def _unordered(items: Any) -> Any:
     return lambda items: items
 
 
-@overloads(backwards)
-def _backwards(items: Any) -> Any:
+@stand_in
+def backwards(items: Any) -> Any:
+    """Return list(reversed(items))."""
     known = types.List | SplitType | types.UniTuple | ViewType | types.RangeType | types.DictType
     if not isinstance(items, known):
         return None
@@ -177,16 +144,19 @@ def _order(keys: Any, reverse: Any) -> Any:
     return order
 
 
-@overloads(arranged)
-def _arranged(items: Any, keys: Any, reverse: Any) -> Any:
+@stand_in
+def arranged(items: Any, keys: Any, reverse: Any) -> Any:
+    """Return the items of a list in the order of their keys."""
+
     def made(items: Any, keys: Any, reverse: Any) -> Any:
         return [items[at] for at in _order(keys, bool(reverse))]
 
     return made
 
 
-@overloads(in_order)
-def _in_order(iterable: Any, key: Any = None, reverse: Any = False) -> Any:
+@stand_in
+def in_order(iterable: Any, key: Any = None, reverse: Any = False) -> Any:
+    """Return sorted(iterable)."""
     if not _can_be_iterated(iterable) or not (key is None or isinstance(key, types.Omitted | types.NoneType)):
         return None
 

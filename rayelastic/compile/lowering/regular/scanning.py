@@ -25,7 +25,7 @@ from numba.core.types.common import SimpleIteratorType
 from numba.extending import register_model
 
 from rayelastic.compile.lowering.base import engine
-from rayelastic.compile.lowering.base.declare import constants, overloads, overloads_method, primitive
+from rayelastic.compile.lowering.base.declare import constants, overloads, overloads_method, primitive, stand_in
 from rayelastic.compile.lowering.base.refusal import refuse
 from rayelastic.compile.lowering.base.views import TEXT, literal_data, make_view, parts
 from rayelastic.compile.lowering.regular.matches import MatchType, Pattern, PatternType, handle_of, searched
@@ -105,13 +105,9 @@ def substitute(typingctx: Any, made: Any, text: Any, count: Any) -> Any:
     return TEXT(made, text, types.int64), codegen
 
 
+@stand_in
 def sub(made: Any, string: Any, count: Any = 0) -> Any:
     """Stand in for sub of a pattern whose replacement is known (regular_calls.py)."""
-    raise TypeError("only compiled")
-
-
-@overloads(sub)
-def _sub(made: Any, string: Any, count: Any = 0) -> Any:
     return lambda made, string, count=0: substitute(made, string, count)
 
 

@@ -18,7 +18,7 @@ from numba.extending import register_jitable
 
 from rayelastic.compile.lowering.base import engine
 from rayelastic.compile.lowering.base.code_points import count_points
-from rayelastic.compile.lowering.base.declare import overloads, primitive
+from rayelastic.compile.lowering.base.declare import overloads, primitive, stand_in
 from rayelastic.compile.lowering.base.optional import present
 from rayelastic.compile.lowering.base.views import (
     TEXT,
@@ -117,13 +117,9 @@ def put_number(text: Any, at: int, digits: int, value: int) -> None:
 # --- format specs ---------------------------------------------------------------------------------------------------
 
 
-def formatted(value: Any, spec: int) -> str:
+@stand_in
+def formatted(value: Any, spec: Any) -> Any:
     """Stand in for format(value, ..) in rewritten user code; the spec is an int from format_strings.encoded."""
-    raise TypeError("only compiled")
-
-
-@overloads(formatted)
-def _formatted(value: Any, spec: Any) -> Any:
     number = getattr(spec, "literal_value", 0)
     written = number.to_bytes(8, "little").rstrip(b"\0").decode()
     parts = _SPEC.fullmatch(written)

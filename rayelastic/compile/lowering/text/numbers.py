@@ -10,7 +10,7 @@ from typing import Any
 from numba.core import types
 from numba.core.errors import TypingError
 
-from rayelastic.compile.lowering.base.declare import overloads, primitive
+from rayelastic.compile.lowering.base.declare import overloads, primitive, stand_in
 from rayelastic.compile.lowering.base.services import is_bytes, service
 from rayelastic.compile.lowering.base.views import BYTES, TEXT, TextLiteral, ViewType
 from rayelastic.compile.lowering.text.methods import in_words
@@ -67,13 +67,9 @@ def _int_of_bytes(typingctx: Any, raw: Any, is_signed: Any, is_little: Any) -> A
 _BIG, _LITTLE = TextLiteral("big"), TextLiteral("little")
 
 
-def _from_bytes(bytes: Any, byteorder: Any = "big", signed: Any = False) -> int:
+@stand_in
+def _from_bytes(bytes: Any, byteorder: Any = "big", signed: Any = False) -> Any:
     """Stand in for int.from_bytes in rewritten user code."""
-    raise TypeError("only compiled")
-
-
-@overloads(_from_bytes)
-def _from_bytes_typed(bytes: Any, byteorder: Any = "big", signed: Any = False) -> Any:
     if bytes != BYTES or not isinstance(signed, types.Boolean | types.Omitted | bool):
         return None
     if byteorder == "big" or isinstance(byteorder, types.Omitted):

@@ -20,7 +20,7 @@ from numba.core.types.common import SimpleIteratorType
 from numba.core.typing.templates import signature
 from numba.extending import register_jitable, register_model
 
-from rayelastic.compile.lowering.base.declare import overloads, overloads_method, primitive
+from rayelastic.compile.lowering.base.declare import overloads, overloads_method, primitive, stand_in
 from rayelastic.compile.lowering.base.views import (
     ViewType,
     byte_at,
@@ -164,11 +164,6 @@ def _separator_step(text: Any, separator: Any, at: int, cuts: int) -> tuple[int,
     return at, separator_at, separator_at + size_of(separator)
 
 
-def step(split: Any, at: int, cuts: int) -> tuple[int, int, int]:
-    """Return the item at an offset: start, stop, where to continue."""
-    raise TypeError("only compiled")
-
-
 @primitive
 def _text(typingctx: Any, split: Any) -> Any:
     return split.view(split), lambda context, builder, sig, args: builder.extract_value(args[0], 0)
@@ -184,8 +179,9 @@ def _cuts(typingctx: Any, split: Any) -> Any:
     return types.int64(split), lambda context, builder, sig, args: builder.extract_value(args[0], 2)
 
 
-@overloads(step)
-def _step(split: Any, at: Any, cuts: Any) -> Any:
+@stand_in
+def step(split: Any, at: Any, cuts: Any) -> Any:
+    """Return the item at an offset: start, stop, where to continue."""
     if not isinstance(split, SplitType):
         return None
     if split.by_space:

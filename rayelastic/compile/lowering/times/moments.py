@@ -18,7 +18,12 @@ from numba.core import types
 from numba.core.errors import TypingError
 from numba.extending import register_jitable
 
-from rayelastic.compile.lowering.base.declare import overload_attribute_of, overloads, overloads_method, primitive
+from rayelastic.compile.lowering.base.declare import (
+    overload_attribute_of,
+    overloads_method,
+    primitive,
+    stand_in,
+)
 from rayelastic.compile.lowering.base.moment_types import (
     DAY,
     MICROSECOND,
@@ -63,13 +68,9 @@ def of_zone(kind: Any) -> Any:
     return _in_zone[kind.zone]
 
 
-def microseconds(value: Any) -> int:
+@stand_in
+def microseconds(value: Any) -> Any:
     """Return the microseconds since 1970 of a datetime, or those of a timedelta."""
-    raise TypeError("only compiled")
-
-
-@overloads(microseconds)
-def _microseconds(value: Any) -> Any:
     if not isinstance(value, PointType | SpanType):
         return None
     factor = {"s": 1_000_000, "ms": 1_000, "us": 1, "D": _DAY}.get(value.unit)
@@ -325,33 +326,20 @@ def constant(value: Any) -> Any:
     return Known(SPAN, number) if -(2**63) < number < 2**63 else None
 
 
-def new_datetime(*parts: int, **named: int) -> Any:
-    """Stand in for datetime.datetime."""
-    raise TypeError("only compiled")
-
-
-@overloads(new_datetime)
-def _new_datetime(
+@stand_in
+def new_datetime(
     year: Any, month: Any, day: Any, hour: Any = 0, minute: Any = 0, second: Any = 0, microsecond: Any = 0
 ) -> Any:
+    """Stand in for datetime.datetime."""
     return lambda year, month, day, hour=0, minute=0, second=0, microsecond=0: made(
         year, month, day, hour, minute, second, microsecond
     )
 
 
-def new_date(year: int, month: int, day: int) -> Any:
+@stand_in
+def new_date(year: Any, month: Any, day: Any) -> Any:
     """Stand in for datetime.date."""
-    raise TypeError("only compiled")
-
-
-@overloads(new_date)
-def _new_date(year: Any, month: Any, day: Any) -> Any:
     return lambda year, month, day: date(day_of(year, month, day))
-
-
-def new_timedelta(*parts: int, **named: int) -> Any:
-    """Stand in for datetime.timedelta."""
-    raise TypeError("only compiled")
 
 
 @register_jitable
@@ -360,11 +348,12 @@ def times(number: int, factor: int) -> int:
     return multiplied(types.int64(number), types.int64(factor))
 
 
-@overloads(new_timedelta)
-def _new_timedelta(
+@stand_in
+def new_timedelta(
     days: Any = 0, seconds: Any = 0, microseconds: Any = 0, milliseconds: Any = 0, minutes: Any = 0, hours: Any = 0,
     weeks: Any = 0,
 ) -> Any:  # fmt: skip
+    """Stand in for datetime.timedelta."""
     arguments = (days, seconds, microseconds, milliseconds, minutes, hours, weeks)
     if any(
         isinstance(types.unliteral(argument), types.Float) for argument in arguments if isinstance(argument, types.Type)

@@ -20,7 +20,7 @@ from numba.core import types
 from numba.core.errors import TypingError
 from numba.extending import register_jitable
 
-from rayelastic.compile.lowering.base.declare import constants, overloads, overloads_method, primitive
+from rayelastic.compile.lowering.base.declare import constants, overloads_method, primitive, stand_in
 from rayelastic.compile.lowering.base.moment_types import PointType
 from rayelastic.compile.lowering.base.optional import present
 from rayelastic.compile.lowering.base.refusal import refuse_if
@@ -94,13 +94,9 @@ def _matched(typingctx: Any, parser: Any, text: Any) -> Any:
     return MatchType(parser.pattern)(parser, text), codegen
 
 
+@stand_in
 def parsed(parser: Any, text: Any) -> Any:
     """Stand in for datetime.strptime of a known format (regular_calls.py)."""
-    raise TypeError("only compiled")
-
-
-@overloads(parsed)
-def _parsed(parser: Any, text: Any) -> Any:
     if not isinstance(parser, ParserType) or text != TEXT:
         raise TypingError(packed(what="strptime of this"))
     groups = parser.pattern.made.names
@@ -209,13 +205,9 @@ def _iso_time(text: Any) -> int:
     return ((hour * 60 + minute) * 60 + second) * 1_000_000 + micro
 
 
+@stand_in
 def moment_of_text(text: Any) -> Any:
     """Stand in for datetime.fromisoformat."""
-    raise TypeError("only compiled")
-
-
-@overloads(moment_of_text)
-def _moment_of_text(text: Any) -> Any:
     if text != TEXT:
         return None
 
@@ -226,13 +218,9 @@ def _moment_of_text(text: Any) -> Any:
     return read
 
 
+@stand_in
 def date_of_text(text: Any) -> Any:
     """Stand in for date.fromisoformat."""
-    raise TypeError("only compiled")
-
-
-@overloads(date_of_text)
-def _date_of_text(text: Any) -> Any:
     if text != TEXT:
         return None
 
@@ -246,11 +234,6 @@ def _date_of_text(text: Any) -> Any:
 
 
 # --- strftime -------------------------------------------------------------------------------------------------------
-
-
-def written(value: Any, form: Any) -> Any:
-    """Stand in for value.strftime(form), which is known and checked (regular_calls.py)."""
-    raise TypeError("only compiled")
 
 
 def check_format(form: str) -> None:
@@ -302,8 +285,9 @@ def _strftime(value: Any, form: Any) -> Any:
     """Exist for its type only; it is never called."""
 
 
-@overloads(written)
-def _written(value: Any, form: Any) -> Any:
+@stand_in
+def written(value: Any, form: Any) -> Any:
+    """Stand in for value.strftime(form), which is known and checked (regular_calls.py)."""
     if not isinstance(value.type if isinstance(value, types.Optional) else value, PointType):
         raise TypingError(packed(what="strftime of this"))
 

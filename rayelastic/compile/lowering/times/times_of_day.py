@@ -13,7 +13,12 @@ from numba.core.errors import TypingError
 from numba.core.imputils import lower_constant
 from numba.extending import box, register_jitable
 
-from rayelastic.compile.lowering.base.declare import overload_attribute_of, overloads, overloads_method, primitive
+from rayelastic.compile.lowering.base.declare import (
+    overload_attribute_of,
+    overloads_method,
+    primitive,
+    stand_in,
+)
 from rayelastic.compile.lowering.base.moment_types import Known, MomentType, PointType
 from rayelastic.compile.lowering.records.fields import I64, TimeOfDay
 from rayelastic.compile.lowering.times.moments import day_number, microseconds, moment, out_of_range, units
@@ -27,13 +32,9 @@ def _time(typingctx: Any, number: Any) -> Any:
     return _TIME(number), lambda context, builder, sig, args: args[0]
 
 
-def _of_day(value: Any) -> int:
+@stand_in
+def _of_day(value: Any) -> Any:
     """Return the microseconds since midnight."""
-    raise TypeError("only compiled")
-
-
-@overloads(_of_day)
-def _of_day_typed(value: Any) -> Any:
     factor = {"s": 1_000_000, "ms": 1_000, "us": 1}.get(value.unit)
     if factor is None:
         raise TypingError(packed(what="a part of a time in nanoseconds"))
@@ -62,25 +63,18 @@ def _of_moment(value: Any) -> Any:
     return lambda value: _time(microseconds(value) % 86_400_000_000)
 
 
+@stand_in
 def combined(date: Any, time: Any) -> Any:
     """Stand in for datetime.combine."""
-    raise TypeError("only compiled")
-
-
-@overloads(combined)
-def _combined(date: Any, time: Any) -> Any:
     if not isinstance(date, PointType) or not isinstance(time, TimeOfDay):
         return None
     return lambda date, time: moment(day_number(microseconds(date)) * 86_400_000_000 + _of_day(time))
 
 
-def new_time(hour: int = 0, minute: int = 0, second: int = 0, microsecond: int = 0) -> Any:
+@stand_in
+def new_time(hour: Any = 0, minute: Any = 0, second: Any = 0, microsecond: Any = 0) -> Any:
     """Stand in for datetime.time."""
-    raise TypeError("only compiled")
 
-
-@overloads(new_time)
-def _new_time(hour: Any = 0, minute: Any = 0, second: Any = 0, microsecond: Any = 0) -> Any:
     def made(hour: Any = 0, minute: Any = 0, second: Any = 0, microsecond: Any = 0) -> Any:
         within = microsecond >= 0 and microsecond <= 999_999
         if not within or hour < 0 or hour > 23 or minute < 0 or minute > 59 or second < 0 or second > 59:
