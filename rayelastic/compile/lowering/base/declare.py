@@ -9,6 +9,7 @@ removes the annotations, so that both can have the types that mypy requires.
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
@@ -20,6 +21,7 @@ from numba.extending import intrinsic, overload, overload_attribute, overload_me
 Typing = Callable[..., Any]
 Value = TypeVar("Value")
 Parameters = ParamSpec("Parameters")
+MUTABLE = types.EphemeralPointer(types.int64)
 
 
 def overloads(function: Any) -> Callable[[Typing], Typing]:
@@ -51,6 +53,39 @@ def overload_attribute_of(kind: type, name: str) -> Callable[[Typing], Typing]:
 def primitive(typing: Typing, *, prefer_literal: bool = False) -> Any:
     """Numba's intrinsic, untyped: it is declared over types and called with values."""
     return intrinsic(prefer_literal=prefer_literal)(typing)
+
+
+def structure(kind: type[types.Type], members: Callable[[Any], list[tuple[str, types.Type]]]) -> None:
+    """Lay out the values of one of the project's types.
+
+    Args:
+        kind: The class of the types.
+        members: Names and types of a value's parts, from its type; MUTABLE for a number that iteration changes.
+    """
+
+    class Model(models.StructModel):
+        def __init__(self, dmm: Any, fe_type: types.Type) -> None:
+            super().__init__(dmm, fe_type, members(fe_type))
+
+    register_model(kind)(Model)
+
+
+def truth(kind: type, is_true: Callable[[Any], Any], is_false: Callable[[Any], Any]) -> None:
+    """Declare `bool(value)` and `not value` of one of the project's types."""
+    overloads(bool)(lambda value: is_true if isinstance(value, kind) else None)
+    overloads(operator.not_)(lambda value: is_false if isinstance(value, kind) else None)
+
+
+def membership(applies: Callable[[Any, Any], bool]) -> None:
+    """Declare `wanted in items` by a loop, for the types of both of which `applies` holds."""
+
+    def contains(items: Any, wanted: Any) -> Any:
+        for item in items:  # noqa: SIM110
+            if item == wanted:
+                return True
+        return False
+
+    overloads(operator.contains)(lambda items, wanted: contains if applies(items, wanted) else None)
 
 
 def constants(cls: type[Value], kind: type[types.Type], typed: Callable[[Value], types.Type]) -> None:

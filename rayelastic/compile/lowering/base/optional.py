@@ -5,13 +5,12 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 from numba.core import types
 from numba.core.imputils import lower_cast
 
-from rayelastic.compile.lowering.base.declare import overloads, primitive
+from rayelastic.compile.lowering.base.declare import primitive, truth
 from rayelastic.compile.lowering.base.views import ViewType
 
 
@@ -28,18 +27,11 @@ def present(typingctx: Any, value: Any) -> Any:
     return inner(value), codegen
 
 
-@overloads(bool)
-def _bool(value: Any) -> Any:
-    if not isinstance(value, types.Optional):
-        return None
-    return lambda value: value is not None and bool(present(value))
-
-
-@overloads(operator.not_)
-def _not(value: Any) -> Any:
-    if not isinstance(value, types.Optional):
-        return None
-    return lambda value: value is None or not bool(present(value))
+truth(
+    types.Optional,
+    lambda value: value is not None and bool(present(value)),
+    lambda value: value is None or not bool(present(value)),
+)
 
 
 @lower_cast(types.Optional, types.boolean)

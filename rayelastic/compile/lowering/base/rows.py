@@ -5,23 +5,20 @@ Knows no kind.
 """
 
 # mypy: allow-untyped-calls, no-warn-return-any
-# ruff: noqa: ARG001, SIM110 -- what Numba calls has the parameters that Numba gives
+# ruff: noqa: ARG001 -- what Numba calls has the parameters that Numba gives
 
 from __future__ import annotations
 
-import operator
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from numba.core import cgutils, types
-from numba.core.datamodel import models
 from numba.core.imputils import RefType, iternext_impl, lower_builtin
 from numba.core.types.common import SimpleIteratorType
-from numba.extending import register_model
 
-from rayelastic.compile.lowering.base.declare import overloads, primitive
+from rayelastic.compile.lowering.base.declare import MUTABLE, membership, overloads, primitive, structure, truth
 from rayelastic.compile.lowering.base.views import I64
 
 
@@ -48,12 +45,8 @@ class RowIterator(SimpleIteratorType):
         super().__init__(name=f"iter({row})", yield_type=row.item)
 
 
-@register_model(RowIterator)
-class RowIteratorModel(models.StructModel):
-    """The row and the index of the next item."""
-
-    def __init__(self, dmm: Any, fe_type: RowIterator) -> None:
-        super().__init__(dmm, fe_type, [("row", fe_type.row), ("at", types.EphemeralPointer(types.int64))])
+# The row and the index of the next item.
+structure(RowIterator, lambda kind: [("row", kind.row), ("at", MUTABLE)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,28 +100,8 @@ def _len(row: Any) -> Any:
     return (lambda row: count(row)) if isinstance(row, RowType) else None
 
 
-@overloads(bool)
-def _bool(row: Any) -> Any:
-    return (lambda row: count(row) > 0) if isinstance(row, RowType) else None
-
-
-@overloads(operator.not_)
-def _not(row: Any) -> Any:
-    return (lambda row: count(row) == 0) if isinstance(row, RowType) else None
-
-
-@overloads(operator.contains)
-def _contains(row: Any, wanted: Any) -> Any:
-    if not isinstance(row, RowType) or not row.compares(wanted):
-        return None
-
-    def contains(row: Any, wanted: Any) -> Any:
-        for entry in row:
-            if entry == wanted:
-                return True
-        return False
-
-    return contains
+truth(RowType, lambda value: count(value) > 0, lambda value: count(value) == 0)
+membership(lambda items, wanted: isinstance(items, RowType) and items.compares(wanted))
 
 
 def _getiter(context: Any, builder: Any, sig: Any, args: Any) -> Any:

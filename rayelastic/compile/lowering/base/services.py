@@ -8,6 +8,7 @@ Services that make texts receive their memory first. A service's status becomes 
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from llvmlite import ir
 from numba.core import cgutils, types
 
 from rayelastic.compile.lowering.base import engine
+from rayelastic.compile.lowering.base.declare import primitive
 from rayelastic.compile.lowering.base.refusal import refuse
 from rayelastic.compile.lowering.base.views import BYTES, ViewType, literal_data
 
@@ -49,6 +51,18 @@ def service(
         return call(context, builder, name, sig, args, constants, raises)
 
     return signature, codegen
+
+
+def fixed(name: str, signature: Any) -> Any:
+    """Return an intrinsic that calls a service with arguments of these types alone; see `service`."""
+
+    def typing(typingctx: Any, *arguments: Any) -> Any:  # noqa: ARG001
+        return service(name, signature)
+
+    names = ["typingctx", *(f"argument{at}" for at in range(len(signature.args)))]
+    parameters = [inspect.Parameter(each, inspect.Parameter.POSITIONAL_OR_KEYWORD) for each in names]
+    typing.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # Numba folds arguments by it
+    return primitive(typing)
 
 
 def call(

@@ -14,13 +14,12 @@ from typing import Any
 
 from llvmlite import ir
 from numba.core import cgutils, types
-from numba.core.datamodel import models
 from numba.core.imputils import lower_constant
 from numba.core.types.common import SimpleIteratorType
-from numba.extending import box, register_model, typeof_impl
+from numba.extending import box, typeof_impl
 
 from rayelastic.compile.lowering.base import engine
-from rayelastic.compile.lowering.base.declare import primitive
+from rayelastic.compile.lowering.base.declare import MUTABLE, primitive, structure
 
 I1, I8, I32, I64 = ir.IntType(1), ir.IntType(8), ir.IntType(32), ir.IntType(64)
 POINTER = I8.as_pointer()
@@ -65,20 +64,11 @@ TEXT = ViewType("str", TextLiteral)
 BYTES = ViewType("bytes", BytesLiteral)
 
 
-@register_model(ViewType)
-class ViewModel(models.StructModel):
-    """Data and size in bytes."""
+# Data and size in bytes.
+structure(ViewType, lambda _: [("data", types.voidptr), ("size", types.int64)])
 
-    def __init__(self, dmm: Any, fe_type: ViewType) -> None:
-        super().__init__(dmm, fe_type, [("data", types.voidptr), ("size", types.int64)])
-
-
-@register_model(ViewIterator)
-class ViewIteratorModel(models.StructModel):
-    """The view and the offset of the next character."""
-
-    def __init__(self, dmm: Any, fe_type: ViewIterator) -> None:
-        super().__init__(dmm, fe_type, [("view", fe_type.view), ("at", types.EphemeralPointer(types.int64))])
+# The view and the offset of the next character.
+structure(ViewIterator, lambda kind: [("view", kind.view), ("at", MUTABLE)])
 
 
 @typeof_impl.register(TextLiteral)

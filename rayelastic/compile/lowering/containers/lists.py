@@ -16,7 +16,7 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import register_jitable
 
-from rayelastic.compile.lowering.base.declare import overloads, overloads_method, primitive, stand_in
+from rayelastic.compile.lowering.base.declare import overloads, overloads_method, primitive, stand_in, truth
 from rayelastic.compile.lowering.base.refusal import refuse_if
 from rayelastic.compile.lowering.base.tables import TableType, keys_of
 from rayelastic.compile.lowering.base.views import ViewType
@@ -176,14 +176,7 @@ def _is_empty(split: Any) -> bool:
     return start < 0
 
 
-@overloads(bool)
-def _bool(split: Any) -> Any:
-    return (lambda split: not _is_empty(split)) if isinstance(split, SplitType) else None
-
-
-@overloads(operator.not_)
-def _not(split: Any) -> Any:
-    return (lambda split: _is_empty(split)) if isinstance(split, SplitType) else None
+truth(SplitType, lambda value: not _is_empty(value), lambda value: _is_empty(value))
 
 
 @overloads_method(SplitType, "count")

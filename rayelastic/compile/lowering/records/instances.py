@@ -13,13 +13,11 @@ import operator
 from typing import Any
 
 from numba.core import cgutils, types
-from numba.core.datamodel import models
 from numba.core.errors import TypingError, UnsupportedError
 from numba.core.imputils import lower_getattr_generic
 from numba.core.typing.templates import AttributeTemplate, infer_getattr
-from numba.extending import register_model
 
-from rayelastic.compile.lowering.base.declare import overloads, primitive
+from rayelastic.compile.lowering.base.declare import overloads, primitive, structure
 from rayelastic.compile.lowering.base.moment_types import PointType
 from rayelastic.compile.lowering.base.views import ViewType
 from rayelastic.compile.reasons import packed
@@ -37,12 +35,8 @@ class InstanceType(types.Type):
         super().__init__(name=f"{instance_class.__qualname__}#{id(instance_class)}({', '.join(map(str, kinds))})")
 
 
-@register_model(InstanceType)
-class InstanceModel(models.StructModel):
-    """Its fields, in order."""
-
-    def __init__(self, dmm: Any, fe_type: InstanceType) -> None:
-        super().__init__(dmm, fe_type, list(zip(fe_type.names, fe_type.kinds, strict=True)))
+# Its fields, in order.
+structure(InstanceType, lambda kind: list(zip(kind.names, kind.kinds, strict=True)))
 
 
 def fields_of(kind: Any, loc: Any) -> tuple[Any, ...]:

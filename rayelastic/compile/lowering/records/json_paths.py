@@ -16,8 +16,8 @@ from typing import Any
 from numba.core import types
 from numba.extending import register_jitable
 
-from rayelastic.compile.lowering.base import services
-from rayelastic.compile.lowering.base.declare import overloads, overloads_method, primitive
+from rayelastic.compile.lowering.base.declare import overloads, overloads_method, primitive, truth
+from rayelastic.compile.lowering.base.services import fixed
 from rayelastic.compile.lowering.base.views import TEXT
 from rayelastic.compile.lowering.numbers.builtins import REPLACED
 from rayelastic.compile.lowering.records.values import JsonType
@@ -40,65 +40,18 @@ def _value_of(typingctx: Any, text: Any) -> Any:
     return _VALUE(text), lambda context, builder, sig, args: args[0]
 
 
-@primitive
-def _is_null(typingctx: Any, text: Any) -> Any:
-    return services.service("rel_json_is_null", types.boolean(TEXT))
-
-
-@primitive
-def _member(typingctx: Any, text: Any, key: Any, required: Any) -> Any:
-    return services.service("rel_json_member", TEXT(TEXT, TEXT, types.int64))
-
-
-@primitive
-def _element(typingctx: Any, text: Any, index: Any) -> Any:
-    return services.service("rel_json_element", TEXT(TEXT, types.int64))
-
-
-@primitive
-def _contains(typingctx: Any, text: Any, wanted: Any) -> Any:
-    return services.service("rel_json_contains", types.boolean(TEXT, TEXT))
-
-
-@primitive
-def _length(typingctx: Any, text: Any) -> Any:
-    return services.service("rel_json_length", types.int64(TEXT))
-
-
-@primitive
-def _is_true(typingctx: Any, text: Any) -> Any:
-    return services.service("rel_json_is_true", types.boolean(TEXT))
-
-
-@primitive
-def _to_int(typingctx: Any, text: Any) -> Any:
-    return services.service("rel_json_to_int", types.int64(TEXT))
-
-
-@primitive
-def _to_float(typingctx: Any, text: Any) -> Any:
-    return services.service("rel_json_to_float", types.float64(TEXT))
-
-
-@primitive
-def _to_text(typingctx: Any, text: Any) -> Any:
-    return services.service("rel_json_to_text", TEXT(TEXT))
-
-
-@primitive
-def _is_text(typingctx: Any, text: Any, other: Any) -> Any:
-    return services.service("rel_json_is_text", types.boolean(TEXT, TEXT))
-
-
-@primitive
-def _order_int(typingctx: Any, text: Any, other: Any, ordered: Any) -> Any:
-    return services.service("rel_json_order_int", types.int64(TEXT, types.int64, types.int64))
-
-
-@primitive
-def _order_float(typingctx: Any, text: Any, other: Any, ordered: Any) -> Any:
-    return services.service("rel_json_order_float", types.int64(TEXT, types.float64, types.int64))
-
+_is_null = fixed("rel_json_is_null", types.boolean(TEXT))
+_member = fixed("rel_json_member", TEXT(TEXT, TEXT, types.int64))
+_element = fixed("rel_json_element", TEXT(TEXT, types.int64))
+_contains = fixed("rel_json_contains", types.boolean(TEXT, TEXT))
+_length = fixed("rel_json_length", types.int64(TEXT))
+_is_true = fixed("rel_json_is_true", types.boolean(TEXT))
+_to_int = fixed("rel_json_to_int", types.int64(TEXT))
+_to_float = fixed("rel_json_to_float", types.float64(TEXT))
+_to_text = fixed("rel_json_to_text", TEXT(TEXT))
+_is_text = fixed("rel_json_is_text", types.boolean(TEXT, TEXT))
+_order_int = fixed("rel_json_order_int", types.int64(TEXT, types.int64, types.int64))
+_order_float = fixed("rel_json_order_float", types.int64(TEXT, types.float64, types.int64))
 
 # --- parts ------------------------------------------------------------------------------------------------------------
 
@@ -136,14 +89,7 @@ def _len(value: Any) -> Any:
     return (lambda value: _length(_text_of(value))) if isinstance(value, JsonType) else None
 
 
-@overloads(bool)
-def _bool(value: Any) -> Any:
-    return (lambda value: _is_true(_text_of(value))) if isinstance(value, JsonType) else None
-
-
-@overloads(operator.not_)
-def _not(value: Any) -> Any:
-    return (lambda value: not _is_true(_text_of(value))) if isinstance(value, JsonType) else None
+truth(JsonType, lambda value: _is_true(_text_of(value)), lambda value: not _is_true(_text_of(value)))
 
 
 # --- conversions ------------------------------------------------------------------------------------------------------

@@ -16,14 +16,12 @@ from typing import Any
 
 from llvmlite import ir
 from numba.core import cgutils, types
-from numba.core.datamodel import models
 from numba.core.errors import TypingError
 from numba.core.imputils import lower_builtin, lower_getattr_generic
 from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer, infer_getattr, signature
-from numba.extending import register_model
 
 from rayelastic.compile.lowering.base import engine
-from rayelastic.compile.lowering.base.declare import overloads, primitive
+from rayelastic.compile.lowering.base.declare import overloads, primitive, structure
 from rayelastic.compile.lowering.base.plan import Plan
 from rayelastic.compile.lowering.base.refusal import refuse
 from rayelastic.compile.lowering.base.views import ViewType, parts
@@ -77,12 +75,8 @@ class RecordType(types.Type):
         return self.schema.fields[index]
 
 
-@register_model(RecordType)
-class RecordModel(models.StructModel):
-    """The record and the frame of the call."""
-
-    def __init__(self, dmm: Any, fe_type: RecordType) -> None:
-        super().__init__(dmm, fe_type, [("record", types.voidptr), ("frame", types.voidptr)])
+# The record and the frame of the call.
+structure(RecordType, lambda _: [("record", types.voidptr), ("frame", types.voidptr)])
 
 
 def make_record(context: Any, builder: Any, typ: RecordType, record: Any, frame: Any) -> Any:

@@ -21,6 +21,7 @@ from numba.core.imputils import lower_builtin, lower_constant
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import register_model, typeof_impl
 
+from rayelastic.compile.lowering.base.declare import structure
 from rayelastic.compile.lowering.base.rows import RowType
 from rayelastic.graph.records.data_type import DataType
 from rayelastic.graph.records.forms import Form, enum_form, plain_form
@@ -90,17 +91,8 @@ class FixedModel(models.PrimitiveModel):
         super().__init__(dmm, fe_type, ir.IntType(8 * fe_type.form.kind.size))
 
 
-@register_model(VariableType)
-class VariableModel(models.StructModel):
-    """Data and size in bytes, as of a view."""
-
-    def __init__(self, dmm: Any, fe_type: VariableType) -> None:
-        super().__init__(dmm, fe_type, [("data", types.voidptr), ("size", types.int64)])
-
-
-register_model(StructType)(VariableModel)
-register_model(JsonType)(VariableModel)
-register_model(SequenceType)(VariableModel)
+for _kind in (VariableType, StructType, JsonType, SequenceType):  # data and size in bytes, as of a view
+    structure(_kind, lambda _: [("data", types.voidptr), ("size", types.int64)])
 
 
 def value_type(field: Field, loaded: Callable[[Field], Any]) -> ValueType | None:

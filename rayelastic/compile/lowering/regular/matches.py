@@ -17,16 +17,15 @@ from typing import Any
 
 from llvmlite import ir
 from numba.core import cgutils, types
-from numba.core.datamodel import models
 from numba.core.errors import TypingError
 from numba.core.imputils import lower_builtin, lower_cast
 from numba.core.typing.templates import AbstractTemplate, infer, infer_global, signature
-from numba.extending import register_jitable, register_model
+from numba.extending import register_jitable
 
 from rayelastic.compile.cache.loader import engine_symbols
 from rayelastic.compile.lowering.base import engine
 from rayelastic.compile.lowering.base.code_points import count_points
-from rayelastic.compile.lowering.base.declare import constants, overloads, overloads_method, primitive
+from rayelastic.compile.lowering.base.declare import constants, overloads_method, primitive, structure, truth
 from rayelastic.compile.lowering.base.refusal import refuse
 from rayelastic.compile.lowering.base.views import TEXT, cut, literal_data, parts
 from rayelastic.compile.lowering.regular.patterns import NoPatternError, Translated, translated
@@ -90,13 +89,8 @@ class MatchType(types.Type):
         return known
 
 
-@register_model(MatchType)
-class MatchModel(models.StructModel):
-    """Whether there is a match, its text, its offsets."""
-
-    def __init__(self, dmm: Any, fe_type: MatchType) -> None:
-        super().__init__(dmm, fe_type, [("found", types.boolean), ("text", TEXT), ("spans", fe_type.spans)])
-
+# Whether there is a match, its text, its offsets.
+structure(MatchType, lambda kind: [("found", types.boolean), ("text", TEXT), ("spans", kind.spans)])
 
 constants(Pattern, PatternType, lambda value: PatternType(value.made, value.pattern))
 
@@ -202,14 +196,7 @@ _declare_is(operator.is_, when_none=True)
 _declare_is(operator.is_not, when_none=False)
 
 
-@overloads(bool)
-def _bool(match: Any) -> Any:
-    return (lambda match: _found(match)) if isinstance(match, MatchType) else None
-
-
-@overloads(operator.not_)
-def _not(match: Any) -> Any:
-    return (lambda match: not _found(match)) if isinstance(match, MatchType) else None
+truth(MatchType, lambda value: _found(value), lambda value: not _found(value))
 
 
 @lower_cast(MatchType, types.boolean)

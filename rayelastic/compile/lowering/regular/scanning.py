@@ -18,14 +18,21 @@ from typing import Any
 
 from llvmlite import ir
 from numba.core import cgutils, types
-from numba.core.datamodel import models
 from numba.core.errors import TypingError
 from numba.core.imputils import RefType, iternext_impl, lower_builtin
 from numba.core.types.common import SimpleIteratorType
-from numba.extending import register_model
 
 from rayelastic.compile.lowering.base import engine
-from rayelastic.compile.lowering.base.declare import constants, overloads, overloads_method, primitive, stand_in
+from rayelastic.compile.lowering.base.declare import (
+    MUTABLE,
+    constants,
+    membership,
+    overloads,
+    overloads_method,
+    primitive,
+    stand_in,
+    structure,
+)
 from rayelastic.compile.lowering.base.refusal import refuse
 from rayelastic.compile.lowering.base.views import TEXT, literal_data, make_view, parts
 from rayelastic.compile.lowering.regular.matches import MatchType, Pattern, PatternType, handle_of, searched
@@ -143,21 +150,11 @@ class ScanIterator(SimpleIteratorType):
         super().__init__(name=f"iter({scan})", yield_type=scan.dtype)
 
 
-@register_model(ScanType)
-class ScanModel(models.StructModel):
-    """The text, and the number of splits; negative for all."""
+# The text, and the number of splits; negative for all.
+structure(ScanType, lambda _: [("text", TEXT), ("cuts", types.int64)])
 
-    def __init__(self, dmm: Any, fe_type: ScanType) -> None:
-        super().__init__(dmm, fe_type, [("text", TEXT), ("cuts", types.int64)])
-
-
-@register_model(ScanIterator)
-class ScanIteratorModel(models.StructModel):
-    """The scan, the start of the next search (-1: no more), its mode, and the splits left."""
-
-    def __init__(self, dmm: Any, fe_type: ScanIterator) -> None:
-        mutable = types.EphemeralPointer(types.int64)
-        super().__init__(dmm, fe_type, [("scan", fe_type.scan), ("at", mutable), ("mode", mutable), ("cuts", mutable)])
+# The scan, the start of the next search (-1: no more), its mode, and the splits left.
+structure(ScanIterator, lambda kind: [("scan", kind.scan), ("at", MUTABLE), ("mode", MUTABLE), ("cuts", MUTABLE)])
 
 
 def _declare(kind: str) -> None:
@@ -301,15 +298,4 @@ def _getitem(scan: Any, index: Any) -> Any:
     return item
 
 
-@overloads(operator.contains)
-def _contains(scan: Any, wanted: Any) -> Any:
-    if not _is_list(scan) or wanted != scan.dtype:
-        return None
-
-    def contains(scan: Any, wanted: Any) -> Any:
-        for entry in scan:  # noqa: SIM110
-            if entry == wanted:
-                return True
-        return False
-
-    return contains
+membership(lambda items, wanted: _is_list(items) and wanted == items.dtype)

@@ -12,7 +12,7 @@ from numba.core import types
 from numba.core.imputils import lower_cast
 from numba.extending import register_jitable
 
-from rayelastic.compile.lowering.base.declare import overloads, overloads_method
+from rayelastic.compile.lowering.base.declare import overloads, overloads_method, truth
 from rayelastic.compile.lowering.base.views import ViewType, byte_at, compare_bytes, size_of, word_at
 
 
@@ -29,86 +29,40 @@ def order(a: Any, b: Any) -> int:
     return result if result != 0 else size_of(a) - size_of(b)
 
 
-def _same(a: Any, b: Any) -> bool:
-    return isinstance(a, ViewType) and a == b
+def _declare(function: Any, holds: Any) -> None:
+    @overloads(function)
+    def _compared(a: Any, b: Any) -> Any:
+        return holds if isinstance(a, ViewType) and a == b else None
 
 
-@overloads(operator.eq)
-def _eq(a: Any, b: Any) -> Any:
-    if _same(a, b):
-        return lambda a, b: equal(a, b)
-    return None
+_declare(operator.eq, lambda a, b: equal(a, b))
+_declare(operator.ne, lambda a, b: not equal(a, b))
+_declare(operator.lt, lambda a, b: order(a, b) < 0)
+_declare(operator.le, lambda a, b: order(a, b) <= 0)
+_declare(operator.gt, lambda a, b: order(a, b) > 0)
+_declare(operator.ge, lambda a, b: order(a, b) >= 0)
 
 
-@overloads(operator.ne)
-def _ne(a: Any, b: Any) -> Any:
-    if _same(a, b):
-        return lambda a, b: not equal(a, b)
-    return None
+def _declare_extreme(function: Any, is_better: Any) -> None:
+    better = register_jitable(is_better)
+
+    @overloads(function)
+    def _extreme(*values: Any) -> Any:
+        are_texts = len(values) > 1 and isinstance(values[0], ViewType) and all(value == values[0] for value in values)
+
+        def extreme(*values: Any) -> Any:
+            best = values[0]
+            for value in values:
+                if better(order(value, best)):
+                    best = value
+            return best
+
+        return extreme if are_texts else None
 
 
-@overloads(operator.lt)
-def _lt(a: Any, b: Any) -> Any:
-    return (lambda a, b: order(a, b) < 0) if _same(a, b) else None
-
-
-@overloads(operator.le)
-def _le(a: Any, b: Any) -> Any:
-    return (lambda a, b: order(a, b) <= 0) if _same(a, b) else None
-
-
-@overloads(operator.gt)
-def _gt(a: Any, b: Any) -> Any:
-    return (lambda a, b: order(a, b) > 0) if _same(a, b) else None
-
-
-@overloads(operator.ge)
-def _ge(a: Any, b: Any) -> Any:
-    return (lambda a, b: order(a, b) >= 0) if _same(a, b) else None
-
-
-def _are_texts(values: Any) -> bool:
-    return len(values) > 1 and isinstance(values[0], ViewType) and all(value == values[0] for value in values)
-
-
-@overloads(max)
-def _max(*values: Any) -> Any:
-    if not _are_texts(values):
-        return None
-
-    def greatest(*values: Any) -> Any:
-        best = values[0]
-        for value in values:
-            if order(value, best) > 0:
-                best = value
-        return best
-
-    return greatest
-
-
-@overloads(min)
-def _min(*values: Any) -> Any:
-    if not _are_texts(values):
-        return None
-
-    def least(*values: Any) -> Any:
-        best = values[0]
-        for value in values:
-            if order(value, best) < 0:
-                best = value
-        return best
-
-    return least
-
-
-@overloads(bool)
-def _bool(view: Any) -> Any:
-    return (lambda view: size_of(view) > 0) if isinstance(view, ViewType) else None
-
-
-@overloads(operator.not_)
-def _not(view: Any) -> Any:
-    return (lambda view: size_of(view) == 0) if isinstance(view, ViewType) else None
+_declare_extreme(max, lambda sign: sign > 0)
+_declare_extreme(min, lambda sign: sign < 0)
+truth(ViewType, lambda value: size_of(value) > 0, lambda value: size_of(value) == 0)
 
 
 @lower_cast(ViewType, types.boolean)

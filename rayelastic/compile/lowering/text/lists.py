@@ -9,11 +9,9 @@ import operator
 from typing import Any
 
 from numba.core import cgutils, types
-from numba.core.datamodel import models
 from numba.core.errors import TypingError
-from numba.extending import register_model
 
-from rayelastic.compile.lowering.base.declare import overloads, overloads_method, primitive
+from rayelastic.compile.lowering.base.declare import overloads, overloads_method, primitive, structure
 from rayelastic.compile.lowering.base.rows import RowType, count, item, reads
 from rayelastic.compile.lowering.base.services import is_bytes, service
 from rayelastic.compile.lowering.base.views import ViewType
@@ -38,12 +36,8 @@ class TextsType(RowType):
         return bool(wanted == self.item)
 
 
-@register_model(TextsType)
-class TextsModel(models.StructModel):
-    """rel_texts."""
-
-    def __init__(self, dmm: Any, fe_type: TextsType) -> None:
-        super().__init__(dmm, fe_type, [("data", types.CPointer(fe_type.item)), ("count", types.int64)])
+# rel_texts.
+structure(TextsType, lambda kind: [("data", types.CPointer(kind.item)), ("count", types.int64)])
 
 
 @primitive

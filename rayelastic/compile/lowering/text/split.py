@@ -5,7 +5,7 @@ ASCII is scanned eight bytes at a time.
 """
 
 # mypy: allow-untyped-calls, no-warn-return-any
-# ruff: noqa: ARG001, ARG005, SIM110
+# ruff: noqa: ARG001, ARG005
 
 from __future__ import annotations
 
@@ -13,14 +13,21 @@ import operator
 from typing import Any
 
 from numba.core import cgutils, types
-from numba.core.datamodel import models
 from numba.core.errors import TypingError
 from numba.core.imputils import RefType, iternext_impl, lower_builtin
 from numba.core.types.common import SimpleIteratorType
 from numba.core.typing.templates import signature
-from numba.extending import register_jitable, register_model
+from numba.extending import register_jitable
 
-from rayelastic.compile.lowering.base.declare import overloads, overloads_method, primitive, stand_in
+from rayelastic.compile.lowering.base.declare import (
+    MUTABLE,
+    membership,
+    overloads,
+    overloads_method,
+    primitive,
+    stand_in,
+    structure,
+)
 from rayelastic.compile.lowering.base.views import (
     ViewType,
     byte_at,
@@ -61,22 +68,11 @@ class SplitIterator(SimpleIteratorType):
         super().__init__(name=f"iter({split})", yield_type=split.view)
 
 
-@register_model(SplitType)
-class SplitModel(models.StructModel):
-    """Text, separator, number of splits."""
+# Text, separator, number of splits.
+structure(SplitType, lambda kind: [("text", kind.view), ("separator", kind.view), ("cuts", types.int64)])
 
-    def __init__(self, dmm: Any, fe_type: SplitType) -> None:
-        members = [("text", fe_type.view), ("separator", fe_type.view), ("cuts", types.int64)]
-        super().__init__(dmm, fe_type, members)
-
-
-@register_model(SplitIterator)
-class SplitIteratorModel(models.StructModel):
-    """The split, the offset of the next item (-1: no more), and the splits left."""
-
-    def __init__(self, dmm: Any, fe_type: SplitIterator) -> None:
-        mutable = types.EphemeralPointer(types.int64)
-        super().__init__(dmm, fe_type, [("split", fe_type.split), ("at", mutable), ("cuts", mutable)])
+# The split, the offset of the next item (-1: no more), and the splits left.
+structure(SplitIterator, lambda kind: [("split", kind.split), ("at", MUTABLE), ("cuts", MUTABLE)])
 
 
 @primitive
@@ -267,15 +263,4 @@ def _getitem(split: Any, index: Any) -> Any:
     return item
 
 
-@overloads(operator.contains)
-def _contains(split: Any, wanted: Any) -> Any:
-    if not isinstance(split, SplitType) or wanted != split.view:
-        return None
-
-    def contains(split: Any, wanted: Any) -> Any:
-        for part in split:
-            if part == wanted:
-                return True
-        return False
-
-    return contains
+membership(lambda items, wanted: isinstance(items, SplitType) and wanted == items.view)

@@ -19,7 +19,7 @@ from numba.core.typing.templates import signature
 from numba.extending import register_jitable
 
 from rayelastic.compile.lowering.base import engine
-from rayelastic.compile.lowering.base.declare import overloads, overloads_method, primitive
+from rayelastic.compile.lowering.base.declare import overloads, overloads_method, primitive, truth
 from rayelastic.compile.lowering.base.moment_types import DateType, MomentType, PointType, SpanType
 from rayelastic.compile.lowering.base.refusal import refuse, refuse_if
 from rayelastic.compile.lowering.numbers.whole_numbers import divide
@@ -124,14 +124,7 @@ _declare_extreme(min, lambda a, b: a < b)
 _declare_extreme(max, lambda a, b: a > b)
 
 
-@overloads(bool)
-def _bool(value: Any) -> Any:
-    return (lambda value: units(value) != 0) if isinstance(value, SpanType) else None
-
-
-@overloads(operator.not_)
-def _not(value: Any) -> Any:
-    return (lambda value: units(value) == 0) if isinstance(value, SpanType) else None
+truth(SpanType, lambda value: units(value) != 0, lambda value: units(value) == 0)
 
 
 # --- sums -----------------------------------------------------------------------------------------------------------
