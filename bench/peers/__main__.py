@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import ast
 import csv
 import json
 import platform
@@ -14,14 +13,12 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bench.peers.ported import WORKS, lanes_of
 from bench.peers.systems import ROOT, SYSTEMS, NotInstallableError, System
 from bench.peers.work import Work, works
 from bench.provenance import stamp
 
 RESULTS = ROOT / "bench" / "results"
 SMALL = 10  # items of the input that warms up and that measures start-up
-PORTED = "ported"  # what the names of works begin with whose programs are in examples/ported
 TIMEOUT = 600  # seconds for one run of one program
 
 
@@ -34,7 +31,6 @@ class Measured:
     absent: str = ""
     start_up: float = 0.0
     runs: list[dict[str, float | int | str]] = field(default_factory=list)
-    code_lines: int = 0
 
     def median(self, what: str) -> float:
         """Return the median of a measured value over the rounds."""
@@ -42,14 +38,9 @@ class Measured:
 
 
 def main() -> int:
-    known = works() | WORKS
+    known = works()
     parser = argparse.ArgumentParser(prog="python -m bench.peers", description=__doc__)
-    parser.add_argument(
-        "--work",
-        choices=[*known, PORTED],
-        default="word_count",
-        help="'ported': all programs of others that were ported",
-    )
+    parser.add_argument("--work", choices=known, default="word_count")
     parser.add_argument(
         "--systems",
         nargs="+",
@@ -60,8 +51,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=5, help="rounds over all systems (default: %(default)s)")
     parser.add_argument("--items", type=int, help="a smaller input, to try things out")
     options = parser.parse_args()
-    chosen = [work for name, work in known.items() if name == options.work or name.startswith(f"{options.work}_")]
-    return max([compare(work, options) for work in chosen])
+    return compare(known[options.work], options)
 
 
 def compare(work: Work, options: argparse.Namespace) -> int:
@@ -105,8 +95,6 @@ def prepare(work: Work, system: System) -> Measured:
     if not program.exists():
         one.absent = f"has no program for {work.name}"
         return one
-    port = ROOT / "examples" / "ported" / f"{work.name.removeprefix(PORTED + '_')}.py"
-    one.code_lines = code_lines((port if program.name == f"{PORTED}.py" else program).read_text())
     try:
         one.python = system.python()
     except NotInstallableError as error:
@@ -123,7 +111,7 @@ def run_once(work: Work, one: Measured, *inputs: Path) -> dict[str, float | int 
             capture_output=True,
             text=True,
             cwd=ROOT,
-            env=one.system.variables(work.name),
+            env=one.system.variables(),
             timeout=TIMEOUT,
             check=False,
         )
@@ -161,7 +149,6 @@ def report(work: Work, items: int, measured: list[Measured]) -> None:
         "cores",
         "start-up",
         "peak MiB",
-        "lines",
     )
     print(f"{'system':<12}" + "".join(f"{title:>14}" for title in head))
     for one in measured:
@@ -177,17 +164,14 @@ def report(work: Work, items: int, measured: list[Measured]) -> None:
             f"{one.median('cpu_seconds') / seconds:.2f}",
             f"{one.start_up:.2f} s",
             f"{one.median('peak_bytes') / 2**20:.0f}",
-            str(one.code_lines),
         ]
         print(f"{name:<12}" + "".join(f"{cell:>14}" for cell in cells))
-    if work.name.startswith(f"{PORTED}_"):
-        print(f"\nlanes of rayelastic: {lanes_of(work, str(work.input(RESULTS / 'input', SMALL)))}")
     rows = {run["rows"] for one in measured for run in one.runs}
     print(f"\nrows in the result: {', '.join(str(count) for count in sorted(rows, key=str))}")
 
 
 def save(work: Work, items: int, measured: list[Measured]) -> None:
-    """Write every measurement as CSV and JSON."""
+    """Write every measurement as CSV."""
     RESULTS.mkdir(parents=True, exist_ok=True)
     made: dict[str, float | int | str] = {**stamp()}
     rows = [
@@ -208,28 +192,12 @@ def save(work: Work, items: int, measured: list[Measured]) -> None:
         for one in measured
         if one.absent
     ]
-    (RESULTS / f"peers-{work.name}.json").write_text(json.dumps(rows, indent=1))
     if rows:
         with (RESULTS / f"peers-{work.name}.csv").open("w", newline="") as file:
             writer = csv.DictWriter(file, list(dict.fromkeys(name for row in rows for name in row)))
             writer.writeheader()
             writer.writerows(rows)
     print(f"every measurement: {(RESULTS / f'peers-{work.name}.csv').relative_to(ROOT)}")
-
-
-def code_lines(source: str) -> int:
-    """Lines that hold code: no blank line, comment or docstring."""
-    tree = ast.parse(source)
-    strings = {
-        number
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
-        for number in range(node.lineno, (node.end_lineno or node.lineno) + 1)
-    }
-    lines = enumerate(source.splitlines(), start=1)
-    return sum(
-        1 for number, line in lines if line.strip() and not line.strip().startswith("#") and number not in strings
-    )
 
 
 if __name__ == "__main__":

@@ -51,10 +51,10 @@ class System:
         stamp.write_text(wanted)
         return python
 
-    def variables(self, work: str) -> dict[str, str]:
-        """Return the environment variables of its processes for a work."""
+    def variables(self) -> dict[str, str]:
+        """Return the environment variables of its processes."""
         chosen = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
-        chosen |= {"WORK": work, "LANE": "python" if self.name.endswith("_python") else "compiled"}
+        chosen |= {"LANE": "python" if self.name.endswith("_python") else "compiled"}
         return chosen if self.requirements else chosen | {"PYTHONPATH": str(ROOT)}
 
 

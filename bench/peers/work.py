@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import importlib
-import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 WORKS = Path(__file__).resolve().parent / "works"
-SEED = 1  # of the dice that make an input of lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,26 +46,7 @@ class Work:
 
     def program(self, system: str) -> Path:
         """Return the program that does this work on a system; it may not exist."""
-        own = WORKS / self.name / f"{system.removesuffix('_python')}.py"
-        return WORKS.parent / "ported.py" if system == "rayelastic" and not own.exists() else own
-
-
-def lines(line: Callable[[random.Random, int], str]) -> Callable[[Path, int], None]:
-    """Write an input of text: `line(dice, number)` gives each of its lines.
-
-    >>> import tempfile
-    >>> with tempfile.NamedTemporaryFile() as file:
-    ...     lines(lambda dice, number: f"{number} {dice.randrange(10)}")(Path(file.name), 3)
-    ...     Path(file.name).read_text()
-    '0 2\\n1 9\\n2 1\\n'
-    """
-
-    def write_input(path: Path, items: int) -> None:
-        dice = random.Random(SEED)
-        with path.open("w") as file:
-            file.writelines(f"{line(dice, number)}\n" for number in range(items))
-
-    return write_input
+        return WORKS / self.name / f"{system.removesuffix('_python')}.py"
 
 
 def works() -> dict[str, Work]:
