@@ -30,6 +30,8 @@ def methods(name: str) -> dict[str, list[ast.FunctionDef]]:
     for node in CLASSES[name].body:
         if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
             found.setdefault(node.name, []).append(node)
+        if isinstance(node, ast.Assign):  # another name of a method
+            found[ast.unparse(node.targets[0])] = found[ast.unparse(node.value)]
     return found
 
 
