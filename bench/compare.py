@@ -11,7 +11,6 @@ status says whether anything got slower.
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Sequence
@@ -20,7 +19,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from bench.harness import Row
+from bench.harness import Row, arguments_of
 from bench.micro.targets import TARGETS
 
 RESULTS = Path(__file__).resolve().parent / "results"
@@ -98,9 +97,7 @@ def rows(path: Path) -> tuple[dict[str, Any], list[Row]]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(
-        prog="./dev bench compare", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = arguments_of("compare", __doc__)
     parser.add_argument(
         "tables", nargs="*", type=Path, metavar="TABLE", help="the older first; the last two by default"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import statistics
 import sys
@@ -113,6 +114,12 @@ def seconds(work: Callable[[], object]) -> float:
     started = time.perf_counter()
     work()
     return time.perf_counter() - started
+
+
+def arguments_of(name: str, description: str | None) -> argparse.ArgumentParser:
+    """Return the parser of `./dev bench NAME`, whose help is the text of its module."""
+    formatter = argparse.RawDescriptionHelpFormatter
+    return argparse.ArgumentParser(prog=f"./dev bench {name}", description=description, formatter_class=formatter)
 
 
 def settings(**defaults: float) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from bench.elastic.graphs import Drawn, drawn
 from bench.elastic.live import Live, Setting
 from bench.elastic.search import best_static
 from bench.elastic.turns import share_of
+from bench.harness import arguments_of
 from bench.provenance import machine_of
 
 RESULTS = Path(__file__).resolve().parents[2] / "bench" / "results"
@@ -138,9 +139,7 @@ def results_name(seed: int, first: int, graphs: int) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        prog="./dev bench elastic", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = arguments_of("elastic", __doc__)
     parser.add_argument("--graphs", type=int, default=GRAPHS, help="how many (20)")
     parser.add_argument("--first", type=int, default=0, help="number of the first (0)")
     parser.add_argument("--seed", type=int, default=1, help="of the graphs (1)")

@@ -21,6 +21,7 @@ from collections.abc import Sequence
 
 from bench.elastic.graphs import drawn
 from bench.elastic.live import Live, Setting
+from bench.harness import arguments_of
 
 FAIR = 0.8  # of a job's share
 
@@ -68,9 +69,7 @@ def together(
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        prog="./dev bench elastic/neighbours", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = arguments_of("elastic/neighbours", __doc__)
     parser.add_argument("--apart", type=float, nargs="+", default=[0.0, 40.0], help="seconds between the starts (0 40)")
     parser.add_argument("--graphs", type=int, nargs="+", default=[0], help="numbers of graphs (0)")
     parser.add_argument("--seed", type=int, default=1, help="of the graphs (1)")

@@ -10,7 +10,6 @@ the stability figure R14, `noise_held_out` the same on seeds that nobody has tun
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import os
 import sys
@@ -20,6 +19,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from bench.figures.figure import Claim, Figure, Kind, unexplained, write_table
+from bench.harness import arguments_of
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 NAMES = (
@@ -58,9 +58,7 @@ def _make(name: str, small: bool, output: Path) -> tuple[Kind, list[Claim], floa
 
 
 def main(arguments: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m bench.figures", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = arguments_of("figures", __doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(NAMES + ON_THIS_MACHINE))
     parser.add_argument("--all", action="store_true", help="all of them")
     parser.add_argument("--small", action="store_true", help="fewer cases and seeds")

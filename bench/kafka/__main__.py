@@ -9,7 +9,6 @@ process, not of the broker. Other systems are installed on first use.
 
 from __future__ import annotations
 
-import argparse
 import json
 import statistics
 import subprocess
@@ -17,7 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bench.harness import alternated, medians
+from bench.harness import alternated, arguments_of, medians
 from bench.kafka.reads import READS, TUNED
 from bench.peers.systems import ROOT, NotInstallableError, System
 from rayelastic.connectors.kafka.client import library_file
@@ -41,7 +40,7 @@ DELIVERIES = ("at-least-once", "exactly-once")
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m bench.kafka", description=__doc__)
+    parser = arguments_of("kafka", __doc__)
     parser.add_argument("--records", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--systems", nargs="+", default=["librdkafka", *READS, *DELIVERIES])

@@ -18,7 +18,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from bench.harness import Row
+from bench.harness import Row, arguments_of
 from bench.micro.targets import TARGETS
 from bench.provenance import load_average, machine_of
 
@@ -52,9 +52,7 @@ PROGRAMS: dict[str, list[str]] = {
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        prog="./dev bench micro", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = arguments_of("micro", __doc__)
     parser.add_argument("words", nargs="*", metavar="PROGRAM | NAME=NUMBER")
     parser.add_argument("--quick", action="store_true", help="a look in a minute or two; its figures are coarse")
     parser.add_argument("--json", type=Path, metavar="FILE", help="where the table goes")

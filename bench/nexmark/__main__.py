@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from bench.harness import arguments_of
 from bench.nexmark import in_flink
 from bench.nexmark.answers import difference
 from bench.nexmark.events import events
@@ -32,7 +33,7 @@ Row = dict[str, Any]
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="./dev bench nexmark", description=__doc__)
+    parser = arguments_of("nexmark", __doc__)
     parser.add_argument("--events", type=int, default=2_000_000, help="how many (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="of the events (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=3, help="rounds over all systems (default: %(default)s)")

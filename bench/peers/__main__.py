@@ -13,6 +13,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from bench.harness import arguments_of
 from bench.peers.systems import ROOT, SYSTEMS, NotInstallableError, System
 from bench.peers.work import Work, works
 from bench.provenance import stamp
@@ -39,7 +40,7 @@ class Measured:
 
 def main() -> int:
     known = works()
-    parser = argparse.ArgumentParser(prog="python -m bench.peers", description=__doc__)
+    parser = arguments_of("peers", __doc__)
     parser.add_argument("--work", choices=known, default="word_count")
     parser.add_argument(
         "--systems",

@@ -9,12 +9,12 @@ is the best rate of one that has an equal part of the CPUs for itself. Seeded: t
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
+from bench.harness import arguments_of
 from bench.plant.best_static import best_static
 from bench.plant.constants import ENGINE, Machine
 from bench.plant.graph import PlantGraph, pipeline
@@ -124,7 +124,7 @@ def _fair_rate(graph: PlantGraph, cores: int, jobs: int) -> float:
 
 
 def main(arguments: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(prog="./dev bench plant/neighbours", description=__doc__)
+    parser = arguments_of("plant/neighbours", __doc__)
     parser.add_argument("--cores", type=int, nargs="+", default=[4, 16, 64], help="of the host (4 16 64)")
     parser.add_argument("--jobs", type=int, nargs="+", default=[2, 4], help="on it (2 4)")
     parser.add_argument("--apart", type=int, nargs="+", default=[0, 60], help="periods between two starts (0 60)")

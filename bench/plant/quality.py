@@ -8,12 +8,12 @@ the same options give the same numbers.
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bench.harness import arguments_of
 from bench.plant.events.graphs import random_graph
 from bench.plant.events.plant import EventPlant, EventSettings
 from bench.plant.events.search import compared_with_best
@@ -110,7 +110,7 @@ def summary(found: Sequence[Quality]) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(prog="./dev bench plant/quality", description=__doc__)
+    parser = arguments_of("plant/quality", __doc__)
     parser.add_argument("--graphs", type=int, default=20, help="random graphs for each number of cores (20)")
     parser.add_argument("--cores", type=int, nargs="+", default=[2, 4, 16, 64], help="of the machine (2 4 16 64)")
     parser.add_argument("--seed", type=int, default=1, help="of graphs and noise (1)")

@@ -1,16 +1,14 @@
 """What a change of regions costs and brings, on real PEs: small tables, and JSON in bench/results.
 
-    python -m bench.rescale [pauses] [dips] [tokens] [--megabytes 100] [--rate 20000] [--changes 8] [--in-process]
+    python -m bench.rescale [pauses] [dips] [--megabytes 100] [--rate 20000] [--changes 8] [--in-process]
 
 `pauses`: how long a change takes as a whole, and how long tuples of moving keys and of others wait meanwhile. `dips`:
-how throughput goes when the source makes what it can. `tokens`: what a second process brings a Python operator; needs
-two idle cores. All on a Ray of this machine; `--in-process` has the first two without. Targets: R13 and C003-8, which
-`./dev bench page` puts on the page of results.
+how throughput goes when the source makes what it can. On a Ray of this machine, or with `--in-process` without.
+Targets: R13 and C003-8, which `./dev bench page` puts on the page of results.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import sys
@@ -20,12 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from bench.figures.figure import Claim, Kind, write_claims
-from bench.rescale import pauses, tokens
+from bench.harness import arguments_of
+from bench.rescale import pauses
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 MOST_SECONDS, MOST_OTHERS, MOST_MOVING = 1.0, 20.0, 250.0  # s, ms, ms: C003-8, R13
 MOST_DIP, MOST_BACK = 0.3, 3.0  # share, s: C003-8, R13
-LEAST_RATIO = 1.8  # of two replicas against one
 
 
 def verdict(met: bool) -> str:
@@ -43,18 +41,15 @@ def cost_of_changes(changes: Sequence[pauses.Change], dips: Sequence[pauses.Dip]
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m bench.rescale", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("parts", nargs="*", choices=("pauses", "dips", "tokens", []), metavar="PART")
+    parser = arguments_of("rescale", __doc__)
+    parser.add_argument("parts", nargs="*", choices=("pauses", "dips", []), metavar="PART")
     parser.add_argument("--megabytes", type=int, default=100, help="of state (default: 100)")
     parser.add_argument("--rate", type=float, default=20_000.0, help="tuples/s of the paced source (default: 20000)")
     parser.add_argument("--changes", type=int, default=8, help="of each kind, for dips (default: 8)")
-    parser.add_argument("--rounds", type=int, default=3, help="of one replica against two (default: 3)")
-    parser.add_argument("--in-process", action="store_true", help="without Ray; not for tokens")
+    parser.add_argument("--in-process", action="store_true", help="without Ray")
     parser.add_argument("--json", type=Path, default=RESULTS / "rescale.json", metavar="FILE")
     options = parser.parse_args()
-    parts = options.parts or ["pauses", "dips", "tokens"]
+    parts = options.parts or ["pauses", "dips"]
     told: dict[str, Any] = {"cpus": os.cpu_count(), "on": "process" if options.in_process else "ray"}
     if "pauses" in parts:
         changes = pauses.pauses(options.megabytes, options.rate, on_ray=not options.in_process)
@@ -82,20 +77,6 @@ def main() -> int:
     if "pauses" in parts and "dips" in parts and not options.in_process:
         (RESULTS / "figures").mkdir(parents=True, exist_ok=True)
         write_claims([cost_of_changes(changes, found, options.megabytes)], RESULTS / "figures" / "rescale.claims.csv")
-    if "tokens" in parts:
-        rows = tokens.measure(options.rounds, seconds=2.0)
-        told["tokens"] = [asdict(row) for row in rows]
-        for row in rows:
-            each = ", ".join(f"{two / one:.2f}" for two, one in zip(row.ours, row.limit, strict=True))
-            print(f"{row.what}: {row.value:,.4g} {row.unit} against {row.limit_value:,.4g} with {row.limit_what}")
-            print(f"  {row.ratio:.2f} times ({each})")
-        ratio = rows[0].ratio
-        assert ratio is not None
-        print(f"  {rows[0].what}: at least {LEAST_RATIO} times: {verdict(ratio >= LEAST_RATIO)}")
-        print("by itself:")
-        told["by_itself"] = tokens.by_itself()
-        for line in told["by_itself"]:
-            print(f"  {line}")
     options.json.parent.mkdir(parents=True, exist_ok=True)
     options.json.write_text(json.dumps(told, indent=1) + "\n")
     print(options.json)

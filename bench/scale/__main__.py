@@ -10,7 +10,6 @@ bench/results.
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import pickle
@@ -23,6 +22,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import rayelastic as rel
+from bench.harness import arguments_of
 from bench.provenance import machine_of
 from rayelastic.job.preparing import prepare
 from rayelastic.plan.hash_ring import PARTITIONS
@@ -214,9 +214,7 @@ class Lines:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m bench.scale", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = arguments_of("scale", __doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=[10, 100, 1000], help="elements")
     parser.add_argument("--answer", type=float, default=0.001, help="seconds that a call takes (default: 0.001)")
     parser.add_argument("--silent", type=float, default=0.05, help="share of silent elements (default: 0.05)")

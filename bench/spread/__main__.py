@@ -25,6 +25,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from bench.harness import arguments_of
 from bench.provenance import machine_of
 from bench.spread import simulated
 from bench.spread.works import WORKS
@@ -113,9 +114,7 @@ def tell(found: dict[str, Any]) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m bench.spread", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = arguments_of("spread", __doc__)
     parser.add_argument(
         "parts", nargs="*", choices=(*WORKS, "steady", "graphs", "decisions", "flapping", []), metavar="PART"
     )

@@ -11,10 +11,10 @@ a source that waits sends no marks. With `--python` a key has a Python value, so
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import sys
 
+from bench.harness import arguments_of
 from bench.survival.cost import compare
 from bench.survival.load import keys_of
 from bench.survival.recovery import first_output
@@ -59,9 +59,7 @@ def recovery(megabytes: int, losses: int) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m bench.survival", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = arguments_of("survival", __doc__)
     parser.add_argument("parts", nargs="*", choices=("cost", "recovery", []), metavar="PART")
     parser.add_argument("--python", action="store_true", help="cost: Python values in place of records")
     parser.add_argument("--megabytes", type=int, default=100, help="of state (default: 100)")

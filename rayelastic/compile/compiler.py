@@ -163,22 +163,16 @@ class Compiler:
         state_schema, initial = _statelayout(request)
         machine, output = machine_code(request, state_schema, self._cache)
         frozen = tuple(sorted(Identity(request.function).frozen))
-        return OperatorCode(
-            operator=request.operator,
-            kind=request.kind,
-            lane=Lane.COMPILED,
-            reason=compiled_reason(frozen),
-            function=request.function,
-            input_schema=request.input_schema,
-            output_schema=output,
-            keys=request.keys if request.state is not None else (),
-            state=state_factory(request.state),
+        return _code(
+            request,
+            Lane.COMPILED,
+            compiled_reason(frozen),
+            output,
             state_schema=state_schema,
             state_initial=initial,
             machine=machine,
             frozen=frozen,
             frozen_digest=frozen_digest(request.function) if frozen else None,
-            location=request.location,
         )
 
 
@@ -221,18 +215,23 @@ def _statelayout(request: FunctionRequest) -> tuple[Schema | None, bytes]:
 
 
 def _python(request: FunctionRequest, reason: str, refusal: Reason | None = None) -> OperatorCode:
+    output = _declared_output(request, reason, refusal)
+    return _code(request, Lane.PYTHON, reason, output, refusal=None if refusal is None else refusal.as_dict())
+
+
+def _code(request: FunctionRequest, lane: Lane, reason: str, output: Schema, **more: Any) -> OperatorCode:
     return OperatorCode(
         operator=request.operator,
         kind=request.kind,
-        lane=Lane.PYTHON,
+        lane=lane,
         reason=reason,
         function=request.function,
         input_schema=request.input_schema,
-        output_schema=_declared_output(request, reason, refusal),
+        output_schema=output,
         keys=request.keys if request.state is not None else (),
         state=state_factory(request.state),
         location=request.location,
-        refusal=None if refusal is None else refusal.as_dict(),
+        **more,
     )
 
 
@@ -253,17 +252,8 @@ def _vectorised(request: FunctionRequest, library: str) -> OperatorCode:
     if request.state is not None:
         hint = "Write it for one tuple and the state of its key"
         raise LaneError("a keyed function can't be vectorised", hint=hint, code=ErrorCode.NOT_VECTORISED)
-    return OperatorCode(
-        operator=request.operator,
-        kind=request.kind,
-        lane=Lane.VECTORISED,
-        reason=f"its parameter is annotated with {library}",
-        function=request.function,
-        input_schema=request.input_schema,
-        output_schema=_declared_output(request, "a vectorised function"),
-        view=_VIEWS[library],
-        location=request.location,
-    )
+    reason, output = f"its parameter is annotated with {library}", _declared_output(request, "a vectorised function")
+    return _code(request, Lane.VECTORISED, reason, output, view=_VIEWS[library])
 
 
 def _declared_output(request: FunctionRequest, reason: str, refusal: Reason | None = None) -> Schema:

@@ -9,8 +9,9 @@ structured array or a pyarrow.RecordBatch over the run, converted here for panda
 from __future__ import annotations
 
 import contextlib
+import functools
 import traceback
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from rayelastic.compile.lanes.frames import frame_of, run_of
@@ -51,21 +52,30 @@ def call_each(function: Callable[[Any], Any]) -> Callable[[Sequence[Any]], None]
     [1, 2]
     """
 
-    def run(tuples: Sequence[Any]) -> None:
-        rest = iter(tuples)
-        try:
-            for item in rest:
-                function(item)
-        except BaseException as error:
-            marked(error, position(tuples, rest))
-            raise
+    def run(rest: Iterator[Any]) -> None:
+        for item in rest:
+            function(item)
 
-    return run
+    return _marking(run)
 
 
 def position(tuples: Sequence[Any], rest: Any) -> int:
     """Return the index of the tuple that was read last from a list iterator; costs nothing per tuple."""
     return len(tuples) - 1 - int(rest.__length_hint__())
+
+
+def _marking(run: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the per-run callable of a function of an iterator, and of states if there are any."""
+
+    def marking(tuples: Sequence[Any], *states: Sequence[Any]) -> Any:
+        rest = iter(tuples)
+        try:
+            return run(rest, *states)
+        except BaseException as error:
+            marked(error, position(tuples, rest))
+            raise
+
+    return marking
 
 
 def per_run(function: Callable[..., Any], kind: FunctionKind, *, keyed: bool) -> Callable[..., list[Any]]:
@@ -76,54 +86,25 @@ def per_run(function: Callable[..., Any], kind: FunctionKind, *, keyed: bool) ->
     >>> per_run(lambda t: range(t[0]), FunctionKind.FLAT_MAP, keyed=False)([(1,), (2,)])
     [0, 0, 1]
     """
+    pairs = functools.partial(zip, strict=True)  # of tuples and states
     if kind is FunctionKind.FLAT_MAP:
-        return _flat_keyed(function) if keyed else _flat(function)
-    convert: Callable[[Any], Any] | None = bool if kind is FunctionKind.FILTER else None
-    return _each_keyed(function, convert) if keyed else _each(function, convert)
+        return _marking(_flat_keyed(function) if keyed else _flat(function))
+    if kind is FunctionKind.FILTER:
+        if keyed:
+            return _marking(lambda rest, states: [bool(function(item, state)) for item, state in pairs(rest, states)])
+        return _marking(lambda rest: [bool(function(item)) for item in rest])
+    if keyed:
+        return _marking(lambda rest, states: [function(item, state) for item, state in pairs(rest, states)])
+    return _marking(lambda rest: [function(item) for item in rest])
 
 
-def _each(function: Callable[[Any], Any], convert: Callable[[Any], Any] | None) -> Callable[[Sequence[Any]], list[Any]]:
-    def run(tuples: Sequence[Any]) -> list[Any]:
-        rest = iter(tuples)
-        try:
-            if convert is None:
-                return [function(item) for item in rest]
-            return [convert(function(item)) for item in rest]
-        except BaseException as error:
-            marked(error, position(tuples, rest))
-            raise
-
-    return run
-
-
-def _each_keyed(
-    function: Callable[[Any, Any], Any], convert: Callable[[Any], Any] | None
-) -> Callable[[Sequence[Any], Sequence[Any]], list[Any]]:
-    def run(tuples: Sequence[Any], states: Sequence[Any]) -> list[Any]:
-        rest = iter(tuples)
-        try:
-            if convert is None:
-                return [function(item, state) for item, state in zip(rest, states, strict=True)]
-            return [convert(function(item, state)) for item, state in zip(rest, states, strict=True)]
-        except BaseException as error:
-            marked(error, position(tuples, rest))
-            raise
-
-    return run
-
-
-def _flat(function: Callable[[Any], Iterable[Any] | None]) -> Callable[[Sequence[Any]], list[Any]]:
-    def run(tuples: Sequence[Any]) -> list[Any]:
-        rest = iter(tuples)
+def _flat(function: Callable[[Any], Iterable[Any] | None]) -> Callable[[Iterator[Any]], list[Any]]:
+    def run(rest: Iterator[Any]) -> list[Any]:
         items: list[Any] = []
-        try:
-            for item in rest:
-                made = function(item)
-                if made is not None:
-                    items.extend(made)
-        except BaseException as error:
-            marked(error, position(tuples, rest))
-            raise
+        for item in rest:
+            made = function(item)
+            if made is not None:
+                items.extend(made)
         return items
 
     return run
@@ -131,18 +112,13 @@ def _flat(function: Callable[[Any], Iterable[Any] | None]) -> Callable[[Sequence
 
 def _flat_keyed(
     function: Callable[[Any, Any], Iterable[Any] | None],
-) -> Callable[[Sequence[Any], Sequence[Any]], list[Any]]:
-    def run(tuples: Sequence[Any], states: Sequence[Any]) -> list[Any]:
-        rest = iter(tuples)
+) -> Callable[[Iterator[Any], Sequence[Any]], list[Any]]:
+    def run(rest: Iterator[Any], states: Sequence[Any]) -> list[Any]:
         items: list[Any] = []
-        try:
-            for item, state in zip(rest, states, strict=True):
-                made = function(item, state)
-                if made is not None:
-                    items.extend(made)
-        except BaseException as error:
-            marked(error, position(tuples, rest))
-            raise
+        for item, state in zip(rest, states, strict=True):
+            made = function(item, state)
+            if made is not None:
+                items.extend(made)
         return items
 
     return run

@@ -105,14 +105,16 @@ def operator_record(state: Any) -> RecordType | None:
     return None
 
 
+class _Pass(FunctionPass):
+    def __init__(self) -> None:  # abstract in Numba
+        super().__init__()
+
+
 @register_pass(mutates_CFG=False, analysis_only=False)
-class RewriteDeliveries(FunctionPass):
+class RewriteDeliveries(_Pass):
     """For the operator function alone, before Numba takes it for a generator."""
 
     _name = "rayelastic_deliveries"
-
-    def __init__(self) -> None:
-        super().__init__()
 
     def run_pass(self, state: Any) -> bool:
         """Rewrite `state.func_ir` in place."""
@@ -126,13 +128,10 @@ class RewriteDeliveries(FunctionPass):
 
 
 @register_pass(mutates_CFG=False, analysis_only=False)
-class RewriteConstants(FunctionPass):
+class RewriteConstants(_Pass):
     """For operator and helper functions, after comprehensions are inlined."""
 
     _name = "rayelastic_constants"
-
-    def __init__(self) -> None:
-        super().__init__()
 
     def run_pass(self, state: Any) -> bool:
         """Rewrite `state.func_ir` in place."""
@@ -161,13 +160,10 @@ class RewriteConstants(FunctionPass):
 
 
 @register_pass(mutates_CFG=False, analysis_only=True)
-class DecideOutput(FunctionPass):
+class DecideOutput(_Pass):
     """The pass after types."""
 
     _name = "rayelastic_output"
-
-    def __init__(self) -> None:
-        super().__init__()
 
     def run_pass(self, state: Any) -> bool:
         """Decide the output schema of the operator function; reject keys that can't be compared."""
@@ -185,13 +181,10 @@ class DecideOutput(FunctionPass):
 
 
 @register_pass(mutates_CFG=False, analysis_only=False)
-class MakeExact(FunctionPass):
+class MakeExact(_Pass):
     """For operator and helper functions, directly before machine code is generated."""
 
     _name = "rayelastic_exact"
-
-    def __init__(self) -> None:
-        super().__init__()
 
     def run_pass(self, state: Any) -> bool:
         """Replace operators on numbers in `state.func_ir`."""
