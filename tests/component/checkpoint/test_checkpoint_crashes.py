@@ -17,12 +17,13 @@ from rayelastic.job import Job, LocalControl, prepare
 from rayelastic.runtime.checkpoint.files import SnapshotFolder
 from rayelastic.runtime.element.host import InProcessHandle, InProcessHost
 from rayelastic.runtime.job.coordinator import Coordinator
-from rayelastic.runtime.journal import ChangeJournal, FileStore
+from rayelastic.runtime.journal import ChangeJournal
 from rayelastic.runtime.remote import Call, Remote, perform
 from rayelastic.runtime.values.failure import Failure
 from rayelastic.runtime.values.specs import PESpec
 from rayelastic.runtime.values.status import State
 from tests.component.runtime.dying_coordinator import PATIENCE, ROWS, Died, Doom, DoomedHost, Row, bury
+from tests.file_store import FileStore
 from tests.waiting import wait_until
 
 if TYPE_CHECKING:

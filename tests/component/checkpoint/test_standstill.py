@@ -15,11 +15,12 @@ from rayelastic.job import Job, LocalControl, prepare
 from rayelastic.runtime.element.host import InProcessHandle, InProcessHost
 from rayelastic.runtime.job import job_cluster
 from rayelastic.runtime.job.coordinator import Coordinator
-from rayelastic.runtime.journal import ChangeJournal, FileStore
+from rayelastic.runtime.journal import ChangeJournal
 from rayelastic.runtime.remote import Call, Remote, perform
 from rayelastic.runtime.values.specs import PESpec
 from rayelastic.runtime.values.status import State
 from tests.component.runtime.dying_coordinator import bury
+from tests.file_store import FileStore
 from tests.raising import raises
 
 if TYPE_CHECKING:

@@ -13,9 +13,10 @@ from rayelastic import testing
 from rayelastic.errors import ChangeError
 from rayelastic.job import Job
 from rayelastic.runtime.job.coordinator import Coordinator
-from rayelastic.runtime.journal import ChangeJournal, FileStore
+from rayelastic.runtime.journal import ChangeJournal
 from rayelastic.runtime.port.data_port import HandshakeError, Refusal, dial
 from tests.component.runtime.dying_coordinator import PATIENCE, ROWS, Died, Doom, DoomedHost, DoomedJob, Row
+from tests.file_store import FileStore
 from tests.raising import raises
 from tests.waiting import wait_until
 

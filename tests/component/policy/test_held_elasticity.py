@@ -11,9 +11,10 @@ import rayelastic as rel
 from rayelastic.job import Job, LocalControl, prepare
 from rayelastic.plan.config import RegionsName
 from rayelastic.runtime.job.coordinator import Coordinator
-from rayelastic.runtime.journal import ChangeJournal, FileStore
+from rayelastic.runtime.journal import ChangeJournal
 from tests.component.rescale.test_rescale_crashes import MortalHost
 from tests.component.runtime.dying_coordinator import bury
+from tests.file_store import FileStore
 from tests.reasons import region_passes
 from tests.waiting import wait_until, wait_until_received
 

@@ -11,7 +11,8 @@ from rayelastic.errors import JobExistsError
 from rayelastic.plan.exec_plan import ExecPlan, Pipeline, RegionPlan
 from rayelastic.plan.plan_change import plan_change
 from rayelastic.plan.regions import Region, RegionKind
-from rayelastic.runtime.journal import ChangeJournal, FileStore, SavedAt
+from rayelastic.runtime.journal import ChangeJournal, SavedAt
+from tests.file_store import FileStore
 from tests.raising import raises
 
 REGION = Region("r1", RegionKind.DATA_PARALLEL, ("count",), ("word",))

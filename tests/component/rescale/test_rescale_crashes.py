@@ -17,12 +17,13 @@ from rayelastic.job import Job, LocalControl, prepare
 from rayelastic.runtime.element.host import InProcessHandle, InProcessHost
 from rayelastic.runtime.job.coordinator import Coordinator
 from rayelastic.runtime.job.job_cluster import RETIRE_TIMEOUT
-from rayelastic.runtime.journal import ChangeJournal, FileStore
+from rayelastic.runtime.journal import ChangeJournal
 from rayelastic.runtime.remote import Call, Remote, perform
 from rayelastic.runtime.rescale import performer
 from rayelastic.runtime.values.specs import PESpec
 from tests.component.rescale.rescaling import Feed, check, topology_of
 from tests.component.runtime.dying_coordinator import bury
+from tests.file_store import FileStore
 from tests.raising import raises
 from tests.waiting import wait_until_received
 

@@ -11,11 +11,12 @@ from rayelastic import testing
 from rayelastic.job import Job, LocalControl, prepare
 from rayelastic.runtime.element.host import InProcessHandle, InProcessHost
 from rayelastic.runtime.job.coordinator import Coordinator
-from rayelastic.runtime.journal import ChangeJournal, FileStore
+from rayelastic.runtime.journal import ChangeJournal
 from rayelastic.runtime.remote import Call, Remote, perform
 from rayelastic.runtime.values.specs import PESpec
 from rayelastic.runtime.values.status import State
 from rayelastic.testing import Gate
+from tests.file_store import FileStore
 
 if TYPE_CHECKING:
     from rayelastic.runtime.element.api import ElementApi

@@ -10,10 +10,11 @@ from rayelastic import testing
 from rayelastic.job import Job, LocalControl, prepare, start
 from rayelastic.runtime.element.host import InProcessHost
 from rayelastic.runtime.job.coordinator import Coordinator
-from rayelastic.runtime.journal import ChangeJournal, FileStore
+from rayelastic.runtime.journal import ChangeJournal
 from rayelastic.web.events import EventKind
 from rayelastic.web.sampling import Sampler
 from tests.component.runtime.dying_coordinator import bury
+from tests.file_store import FileStore
 from tests.waiting import wait_until
 
 PATIENCE = 60.0  # seconds

@@ -15,11 +15,12 @@ from rayelastic import testing
 from rayelastic.job import Job, LocalControl, prepare
 from rayelastic.runtime.element.host import InProcessHost
 from rayelastic.runtime.job.coordinator import Coordinator
-from rayelastic.runtime.journal import ChangeJournal, FileStore, JournalStore
+from rayelastic.runtime.journal import ChangeJournal, JournalStore
 from rayelastic.runtime.values.specs import JobSpec
 from tests.component.checkpoint.test_checkpoint_crashes import NEVER, check, lose, take, topology
 from tests.component.runtime.dying_coordinator import PATIENCE, bury
 from tests.component.runtime.test_full_disk import disk, fill
+from tests.file_store import FileStore
 
 __all__ = ["disk"]
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from bench.plant.cluster.job import ClusterConstants, ClusterJob, SimulatedNode, SimulatedOperator, SimulatedRegion
 from bench.plant.cluster.plant import ClusterPlant
-from bench.plant.cluster.random_jobs import exhaustive_best, random_job, with_shapes
+from bench.plant.cluster.random_jobs import random_job
 from bench.plant.cluster.run import ClusterSimulation
 from rayelastic.plan.plan_change import plan_change
 from rayelastic.plan.regions import RegionKind
@@ -24,6 +24,7 @@ from rayelastic.policy.regions.organic_adaptation import OrganicAdaptation
 from rayelastic.policy.regions.sharing.shares import MOST_SHARINGS
 from rayelastic.policy.regions.thresholds import OrganicThresholds
 from rayelastic.reasons import Code
+from tests.unit.plant.exhaustive import exhaustive_best, with_shapes
 
 GRAPHS, IN_THE_GATE = 500, 150
 NOISE = 0.05  # of every measured number
