@@ -68,14 +68,9 @@ class _JobFeed:
 
     def __init__(self, control: Control, operator: str, source: ExternalSource) -> None:
         self._control = control
-        self._operator = operator
+        self.operator = operator
         self._source = source
         self._cancelled = threading.Event()
-
-    @property
-    def operator(self) -> str:
-        """The name of the source."""
-        return self._operator
 
     def run(self) -> None:
         """Push all rows, as often as the job requests them, and report the outcome to the coordinator."""
@@ -85,7 +80,7 @@ class _JobFeed:
                 address = self.address()
                 if not address.complete:
                     rows = self._source.push(self)
-                    self._ask(lambda coordinator, rows=rows: coordinator.finish_source(self._operator, rows))  # type: ignore[misc]
+                    self._ask(lambda coordinator, rows=rows: coordinator.finish_source(self.operator, rows))  # type: ignore[misc]
                 if not self._is_wanted_again():
                     return
             except Exception as error:  # any error of the source fails the job
@@ -101,22 +96,22 @@ class _JobFeed:
 
     def address(self) -> IngestAddress:
         """Return the address to push to; see Feed.address."""
-        while (address := self._ask(lambda coordinator: coordinator.ingest_address(self._operator))) is None:
+        while (address := self._ask(lambda coordinator: coordinator.ingest_address(self.operator))) is None:
             if self._cancelled.wait(LOOK):
-                raise SourceError("its push was cancelled", operator=self._operator, code=ErrorCode.PUSH_CANCELLED)
+                raise SourceError("its push was cancelled", operator=self.operator, code=ErrorCode.PUSH_CANCELLED)
         return address
 
     def must_repeat(self, address: IngestAddress, reason: str) -> bool:
         """Return whether a push is to be repeated; see Feed.must_repeat."""
         return not self._cancelled.is_set() and self._ask(
-            lambda coordinator: coordinator.fail_source(self._operator, reason, address)
+            lambda coordinator: coordinator.fail_source(self.operator, reason, address)
         )
 
     def secure(self, address: IngestAddress, epoch: Epoch, rows: Mapping[int, int]) -> bool:
         """Wait until a checkpoint has a micro-batch; see Feed.secure."""
         counts = dict(rows)
         while True:
-            secured = self._ask(lambda coordinator: coordinator.secure_source(self._operator, address, epoch, counts))
+            secured = self._ask(lambda coordinator: coordinator.secure_source(self.operator, address, epoch, counts))
             if secured is not Secured.NOT_YET:
                 return secured is Secured.HELD
 
@@ -127,7 +122,7 @@ class _JobFeed:
         try:
             if address is not None:
                 return self.must_repeat(address, reason)
-            self._ask(lambda coordinator: coordinator.fail_source(self._operator, reason))
+            self._ask(lambda coordinator: coordinator.fail_source(self.operator, reason))
         except RayelasticError:
             pass  # the coordinator is gone: the job has ended already
         return False
@@ -138,7 +133,7 @@ class _JobFeed:
             if self._ask(lambda coordinator: coordinator.wait(WATCH)).state.is_final:
                 return False
             with suppress(PELostError, TimeoutError, SourceError):  # it recovers, or is about to end
-                found = self._control.within(CONTROL_TIMEOUT).ingest_address(self._operator)
+                found = self._control.within(CONTROL_TIMEOUT).ingest_address(self.operator)
                 if found is not None and not found.complete:
                     return True
         return False

@@ -66,14 +66,9 @@ class RayHandle:
     """
 
     def __init__(self, pe: str, actor: ActorHandle[PEActor], machines: Machines | None = None) -> None:
-        self._pe = pe
+        self.pe = pe
         self.actor = actor
         self._machines = machines or Machines()
-
-    @property
-    def pe(self) -> str:
-        """Its id."""
-        return self._pe
 
     def within(self, timeout: float) -> ElementApi:
         """Return the PE, whose methods wait for its answer; the death of its process ends the wait.
@@ -83,7 +78,7 @@ class RayHandle:
         """
 
         def send(call: Call) -> Any:
-            who = f"PE {self._pe!r}"
+            who = f"PE {self.pe!r}"
             try:
                 return answer(self.actor.call.remote(call), who, call.method, timeout)
             except TimeoutError as error:

@@ -29,19 +29,9 @@ class ElementLife:
 
     def __init__(self) -> None:
         self.ending = threading.Lock()
-        self._state = State.CREATED
-        self._failure: Failure | None = None
+        self.state = State.CREATED
+        self.failure: Failure | None = None  # the reason why it failed
         self._created_at = time.monotonic()
-
-    @property
-    def state(self) -> State:
-        """The current state."""
-        return self._state
-
-    @property
-    def failure(self) -> Failure | None:
-        """The reason why it failed; None if it didn't."""
-        return self._failure
 
     @property
     def age(self) -> float:
@@ -50,14 +40,14 @@ class ElementLife:
 
     def begins(self) -> None:
         """Record that it runs from now on."""
-        self._state = State.RUNNING
+        self.state = State.RUNNING
 
     def ends(self, failure: Failure | None) -> None:
         """Record that it has ended by itself, with a failure or without."""
-        self._failure = failure
-        self._state = State.FINISHED if failure is None else State.FAILED
+        self.failure = failure
+        self.state = State.FINISHED if failure is None else State.FAILED
 
     def cancelled(self) -> None:
         """Record that it was ended from outside, unless it had ended before."""
-        if not self._state.is_final:
-            self._state = State.CANCELLED
+        if not self.state.is_final:
+            self.state = State.CANCELLED

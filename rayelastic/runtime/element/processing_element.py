@@ -62,12 +62,12 @@ class ProcessingElement:
         self._restored = RestorePoint(spec)
         self._dialler = Dialler(spec)
         self._links = StandingLinks(spec, self._dialler.link)
-        self._routing = Routing(spec, self._dialler.link)
-        takers = self._hosted.arrives, self._state_arrives, self._routing.arrives, self._links.arrives
+        self.routing = Routing(spec, self._dialler.link)
+        takers = self._hosted.arrives, self._state_arrives, self.routing.arrives, self._links.arrives
         self._entrance = Entrance(spec, host, takers)
         hosted = self._hosted
-        self._checkpoint = ElementCheckpoint(spec, hosted.sources, hosted.sinks, hosted.natives, self._flow, self._fail)
-        self._disk = NodeDisk(spec.job_id)
+        self.checkpoint = ElementCheckpoint(spec, hosted.sources, hosted.sinks, hosted.natives, self._flow, self._fail)
+        self.disk = NodeDisk(spec.job_id)
         self._running: Running | None = None  # once it has been started
         self._given_up = False  # whether it was closed
 
@@ -97,7 +97,7 @@ class ProcessingElement:
             LinkError: A peer doesn't listen, or rejects the connection.
         """
         self._links.connect(peers)
-        self._routing.connect(peers)
+        self.routing.connect(peers)
 
     def start(self) -> None:
         """Build the operators and run them.
@@ -107,9 +107,9 @@ class ProcessingElement:
             StateError: The restored snapshot is damaged or doesn't fit.
         """
         self._links.wait_arrived()
-        parts = self._hosted, self._restored, self._routing, self._dialler
+        parts = self._hosted, self._restored, self.routing, self._dialler
         running = self._running = Running(self.spec, *parts, self._links.by_name)
-        self._checkpoint.begin(running.scheduler, running.ids, self._routing.gathers, running.skipped)
+        self.checkpoint.begin(running.scheduler, running.ids, self.routing.gathers, running.skipped)
         self._life.begins()
         self._running.begin()
 
@@ -121,7 +121,7 @@ class ProcessingElement:
 
     def status(self) -> PEStatus:
         """Return the state of this PE, and its failure if it failed."""
-        lost, secured = self._routing.lost_peers(), self._encryption()
+        lost, secured = self.routing.lost_peers(), self._encryption()
         budget = self._running.budget if self._running is not None else None
         host, pid, life = socket.gethostname(), os.getpid(), self._life
         return PEStatus(self.spec.pe, life.state, life.failure, host, pid, lost, secured, budget)
@@ -144,7 +144,7 @@ class ProcessingElement:
             latencies={name: tuple(marks) for name in self._hosted.sinks if (marks := natives[name].latency)},
             numbers=self._hosted.numbers(),
             bad_rows=self._hosted.bad_rows(),
-            hot_keys=self._routing.hot_keys(),
+            hot_keys=self.routing.hot_keys(),
         )
         return replace(sample, **running.adaptation_counters(sample.threads))
 
@@ -186,21 +186,6 @@ class ProcessingElement:
     def has_open_epoch(self, source: str) -> bool:
         """Return whether a micro-batch of a source that is fed from outside has begun and isn't complete."""
         return self._hosted.ingest(source).has_open_epoch
-
-    @property
-    def routing(self) -> Routing:
-        """The routers, which execute the commands of a plan change."""
-        return self._routing
-
-    @property
-    def checkpoint(self) -> ElementCheckpoint:
-        """Its part of checkpoints."""
-        return self._checkpoint
-
-    @property
-    def disk(self) -> NodeDisk:
-        """The disk of its node."""
-        return self._disk
 
     def address(self) -> PortAddress | None:
         """Return its address, as `open` does; `None` if no PE connects to it."""
@@ -270,7 +255,7 @@ class ProcessingElement:
             self._hosted.close(self.left_behind)
             self._life.cancelled()
             self._links.close()
-            self._routing.close()
+            self.routing.close()
 
     # -- implementation -------------------------------------------------------------------------------------------
 
@@ -283,10 +268,10 @@ class ProcessingElement:
         return self._running is not None and self._running.states.arrives(connection, hello)
 
     def _all_links(self) -> dict[str, _native.Link]:
-        return {**self._links.by_name, **self._routing.links}
+        return {**self._links.by_name, **self.routing.links}
 
     def _flow(self) -> Flow:
-        return {name: link.flow for name, link in self._all_links().items()} | self._routing.flow()
+        return {name: link.flow for name, link in self._all_links().items()} | self.routing.flow()
 
     def _encryption(self) -> str:
         links = [link.encryption for link in self._all_links().values()]

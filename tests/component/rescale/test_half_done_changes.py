@@ -101,7 +101,7 @@ def ends_at(coordinator: Any, step: str, feed: Rows) -> None:
             raise StreamEndedError("all streams into the region have ended")
         if name == step and seen.count(name) == 1:
             feed.ends.set()
-            routers = coordinator._cluster.handles["pe0"]._element._routing._routers
+            routers = coordinator._cluster.handles["pe0"]._element.routing._routers
             has_ended = threading.Event()
             while not any(router.counters().ended for router in routers.values()):
                 has_ended.wait(0.005)

@@ -28,15 +28,7 @@ from rayelastic.compile.lowering.base.declare import (
     stand_in,
     structure,
 )
-from rayelastic.compile.lowering.base.views import (
-    ViewType,
-    byte_at,
-    cut,
-    search,
-    size_of,
-    trailing_zeros,
-    word_at,
-)
+from rayelastic.compile.lowering.base.views import ViewType, byte_at, cut, search, size_of, trailing_zeros, word_at
 from rayelastic.compile.lowering.base.whitespace import space_width
 from rayelastic.compile.lowering.text.parts import left
 from rayelastic.compile.reasons import packed

@@ -11,19 +11,14 @@ back: Howard Hinnant, "chrono-compatible low-level date algorithms".
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from numba.core import types
 from numba.core.errors import TypingError
 from numba.extending import register_jitable
 
-from rayelastic.compile.lowering.base.declare import (
-    overload_attribute_of,
-    overloads_method,
-    primitive,
-    stand_in,
-)
+from rayelastic.compile.lowering.base.declare import overload_attribute_of, overloads_method, primitive, stand_in
 from rayelastic.compile.lowering.base.moment_types import (
     DAY,
     MICROSECOND,
@@ -154,45 +149,41 @@ def day_number(number: int) -> int:
 
 # --- parts ----------------------------------------------------------------------------------------------------------
 
-_PARTS: dict[str, Callable[[int], int]] = {
-    "year": lambda n: civil(n // 86_400_000_000)[0],
-    "month": lambda n: civil(n // 86_400_000_000)[1],
-    "day": lambda n: civil(n // 86_400_000_000)[2],
+
+def declare_parts(kind: Any, number: Callable[[Any], int], parts: Mapping[str, Callable[[int], int]]) -> None:
+    """Declare attributes of a type, each by a function of the number that `number` returns of a value."""
+
+    def declare(name: str, part: Callable[[int], int]) -> None:
+        jitted = register_jitable(part)
+
+        @overload_attribute_of(kind, name)
+        def _attribute(value: Any) -> Any:
+            if kind is PointType and value.unit == "D" and name not in ("year", "month", "day"):
+                return None
+            return lambda value: jitted(number(value))
+
+    for name, part in parts.items():
+        declare(name, part)
+
+
+OF_DAY: dict[str, Callable[[int], int]] = {
     "hour": lambda n: n // 3_600_000_000 % 24,
     "minute": lambda n: n // 60_000_000 % 60,
     "second": lambda n: n // 1_000_000 % 60,
     "microsecond": lambda n: n % 1_000_000,
 }
-
-
-def _declare_part(name: str, part: Callable[[int], int]) -> None:
-    jitted = register_jitable(part)
-
-    @overload_attribute_of(PointType, name)
-    def _attribute(value: Any) -> Any:
-        if value.unit == "D" and name not in ("year", "month", "day"):
-            return None
-        return lambda value: jitted(microseconds(value))
-
-
-for _name, _part in _PARTS.items():
-    _declare_part(_name, _part)
-
-
-def _declare_span_part(name: str, part: Callable[[int], int]) -> None:
-    jitted = register_jitable(part)
-
-    @overload_attribute_of(SpanType, name)
-    def _attribute(value: Any) -> Any:
-        return lambda value: jitted(microseconds(value))
-
-
-for _name, _part in {
+_OF_DATE: dict[str, Callable[[int], int]] = {
+    "year": lambda n: civil(n // 86_400_000_000)[0],
+    "month": lambda n: civil(n // 86_400_000_000)[1],
+    "day": lambda n: civil(n // 86_400_000_000)[2],
+}
+_OF_SPAN: dict[str, Callable[[int], int]] = {
     "days": lambda n: n // 86_400_000_000,
     "seconds": lambda n: n // 1_000_000 % 86_400,
     "microseconds": lambda n: n % 1_000_000,
-}.items():
-    _declare_span_part(_name, _part)
+}
+declare_parts(PointType, microseconds, _OF_DATE | OF_DAY)
+declare_parts(SpanType, microseconds, _OF_SPAN)
 
 
 _divided = register_jitable(divide)

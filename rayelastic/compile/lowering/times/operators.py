@@ -23,14 +23,7 @@ from rayelastic.compile.lowering.base.declare import overloads, overloads_method
 from rayelastic.compile.lowering.base.moment_types import DateType, MomentType, PointType, SpanType
 from rayelastic.compile.lowering.base.refusal import refuse, refuse_if
 from rayelastic.compile.lowering.numbers.whole_numbers import divide
-from rayelastic.compile.lowering.times.moments import (
-    check_moment,
-    checked_date,
-    microseconds,
-    of_zone,
-    span,
-    units,
-)
+from rayelastic.compile.lowering.times.moments import check_moment, checked_date, microseconds, of_zone, span, units
 from rayelastic.compile.reasons import packed
 
 _DAY = 86_400_000_000

@@ -6,22 +6,24 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable
 from typing import Any
 
 from numba.core.errors import TypingError
 from numba.core.imputils import lower_constant
-from numba.extending import box, register_jitable
+from numba.extending import box
 
-from rayelastic.compile.lowering.base.declare import (
-    overload_attribute_of,
-    overloads_method,
-    primitive,
-    stand_in,
-)
+from rayelastic.compile.lowering.base.declare import overloads_method, primitive, stand_in
 from rayelastic.compile.lowering.base.moment_types import Known, MomentType, PointType
 from rayelastic.compile.lowering.records.fields import I64, TimeOfDay
-from rayelastic.compile.lowering.times.moments import day_number, microseconds, moment, out_of_range, units
+from rayelastic.compile.lowering.times.moments import (
+    OF_DAY,
+    day_number,
+    declare_parts,
+    microseconds,
+    moment,
+    out_of_range,
+    units,
+)
 from rayelastic.compile.reasons import packed
 
 _TIME = TimeOfDay("us")
@@ -41,21 +43,7 @@ def _of_day(value: Any) -> Any:
     return lambda value: units(value) * factor
 
 
-def _declare_part(name: str, part: Callable[[int], int]) -> None:
-    jitted = register_jitable(part)
-
-    @overload_attribute_of(TimeOfDay, name)
-    def _attribute(value: Any) -> Any:
-        return lambda value: jitted(_of_day(value))
-
-
-for _name, _part in {
-    "hour": lambda n: n // 3_600_000_000,
-    "minute": lambda n: n // 60_000_000 % 60,
-    "second": lambda n: n // 1_000_000 % 60,
-    "microsecond": lambda n: n % 1_000_000,
-}.items():
-    _declare_part(_name, _part)
+declare_parts(TimeOfDay, _of_day, OF_DAY)
 
 
 @overloads_method(MomentType, "time")
