@@ -54,9 +54,7 @@ OFFERED = 1e6  # tuples/s
 NODES = [SimulatedNode(f"n{i}", 8) for i in range(4)]
 FACTORS = {
     "search.step",
-    "search.stride",
-    "search.finer",
-    "search.small",
+    "search.wide",
     "load.costlier",
     "load.costlier_elsewhere",
 }  # above 1
@@ -138,7 +136,7 @@ def constants(thresholds: Any, prefix: str = "") -> Iterator[tuple[str, float]]:
 def changed(thresholds: Any, name: str, value: float) -> Any:
     """Return the same with another value of one of its constants.
 
-    >>> changed(GuidedThresholds(), "load.busy_all", 0.5).load.busy_all
+    >>> changed(GuidedThresholds(), "load.busy", 0.5).load.busy
     0.5
     """
     first, _, rest = name.partition(".")
@@ -150,8 +148,8 @@ def tried(name: str, value: float) -> list[float]:
 
     >>> tried("patience", 4), tried("patience", 1), tried("aim", 0.5), tried("doubts", 3.0), tried("saving.better", 0.0)
     ([2, 8], [2], [0.25, 0.75], [1.5, 6.0], [-0.02, 0.02])
-    >>> tried("search.step", 2), tried("search.stride", 4), tried("load.costlier", 1.5)
-    ([3], [2, 7], [1.25, 2.0])
+    >>> tried("search.step", 2), tried("search.wide", 1.5), tried("load.costlier", 1.5)
+    ([3], [1.25, 2.0], [1.25, 2.0])
     """
     if name in FACTORS:
         others = [1 + (value - 1) / 2, 1 + 2 * (value - 1)]

@@ -59,8 +59,8 @@ class OrganicThresholds:
         shift_periods: how many periods in a row it has to last.
         skew: how much more than the mean the busiest replica may have before it counts; 5 % as in the released source.
         full: fill of a region's input queues from which it may be a bottleneck.
-        split_cost: seconds of throughput that a split costs until it was measured; Fig. 16 shows no dip (C003-8).
-        rebalance_cost: the same of a rebalance; Fig. 16: more than 30 % for 3 s.
+        rebalance_cost: seconds of throughput that a rebalance costs until it was measured; Fig. 16: more than 30 % for
+            3 s. A split costs none until then (C003-8).
         restart_cost: the same of a change that ends all elements and starts others in their places.
         cost_weight: share of a new measurement in the cost of a kind of change.
         payback: seconds in which a change has to earn what it costs.
@@ -93,7 +93,6 @@ class OrganicThresholds:
     shift_periods: int = 3
     skew: float = 0.05
     full: float = 0.9
-    split_cost: float = 0.0
     rebalance_cost: float = 1.0
     restart_cost: float = 5.0
     cost_weight: float = 0.5

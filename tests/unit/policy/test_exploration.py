@@ -13,10 +13,9 @@ from rayelastic.policy.element.guided.explanation import Explanation
 from rayelastic.policy.element.guided.exploration.surrogate import Belief, Surrogate, expected_improvement
 from rayelastic.policy.element.guided.exploration.tries import exploration, kept
 from rayelastic.policy.element.guided.known import Known
-from rayelastic.policy.element.guided.levels import Purpose
 from rayelastic.policy.element.guided.measurement import MeasurementThresholds, Series
 from rayelastic.policy.element.guided.search import ConfigurationSearch
-from rayelastic.policy.element.guided.trial import Bounds, SearchThresholds, Trial
+from rayelastic.policy.element.guided.trial import Bounds, Purpose, SearchThresholds, Trial
 from rayelastic.policy.element.pieces import OperatorGraph
 from rayelastic.reasons import Code
 
@@ -35,7 +34,7 @@ def bounds(used: float | None, rate: float = 1e4) -> Bounds:
 def known(gain: float, more: dict[Configuration, float] | None = None, explorations: int = 0) -> Known:
     measured = {NONE: Series([0.0]), BEST: Series([math.log(gain)] * 5)}
     measured |= {one: Series([math.log(value)] * 5) for one, value in (more or {}).items()}
-    return Known(BEST, BEST, measured, (), (), 3, 0.05, explorations)
+    return Known(BEST, measured, (), (), 0.05, explorations)
 
 
 def tried(found: Known, used: float | None = 1.5) -> Trial | None:
@@ -65,13 +64,13 @@ def test_without_queues_and_costly_operators_three_tries_are_enough(
 ) -> None:
     """What a queue costs is only estimated: some are tried even where all operators cost less than that."""
     measured = {NONE: Series([0.0] * 5), BEST: Series([-0.2] * 2)}
-    found = Known(NONE, NONE, measured, {BEST}, (), 0, 0.05, explorations)
+    found = Known(NONE, measured, {BEST}, (), 0.05, explorations)
     trial = exploration(found, bounds(1.5, rate), SearchThresholds())
     assert (trial is not None) == explored
 
 
 def test_where_one_alone_was_measured_something_else_is_tried() -> None:
-    found = Known(NONE, NONE, {NONE: Series([0.0] * 5)}, (), (), 0, 0.05)
+    found = Known(NONE, {NONE: Series([0.0] * 5)}, (), (), 0.05)
     trial = exploration(found, bounds(1.5), SearchThresholds(far=0.0))
     assert trial is not None
     assert trial.configuration != NONE
@@ -80,7 +79,7 @@ def test_where_one_alone_was_measured_something_else_is_tried() -> None:
 
 def test_what_is_best_by_one_sample_is_measured_again_even_when_enough_was_tried() -> None:
     measured = {NONE: Series([0.0] * 5), BEST: Series([0.5])}
-    found = Known(BEST, BEST, measured, (), (), 0, 0.05, SearchThresholds().last_exploration)
+    found = Known(BEST, measured, (), (), 0.05, SearchThresholds().last_exploration)
     trial = tried(found)
     assert trial is not None
     assert (trial.configuration, trial.purpose) == (BEST, Purpose.EXPLORATION)
@@ -92,7 +91,7 @@ def test_further_samples_of_the_best_decide_as_well() -> None:
     measured = {NONE: Series([0.0] * 5), ALL: Series([0.6] * 5), BEST: Series([0.65, 0.4, 0.38, 0.42, 0.4])}
     search = ConfigurationSearch(BEST, thresholds, tests, measured, explorations=thresholds.explorations)
     search.propose(bounds(1.5))
-    assert search.best == search.peak == ALL
+    assert search.best == ALL
     unexplored = ConfigurationSearch(BEST, thresholds, tests, measured)
     unexplored.propose(bounds(1.5))
     assert unexplored.best == BEST, "tests of ratios decide there"

@@ -53,7 +53,8 @@ def test_a_plateau_from_10_is_answered_near_10() -> None:
 
 def test_a_peak_between_powers_of_two_is_found() -> None:
     plant = CurvePlant(lambda n: n if n <= 80 else 160 - n, 176)
-    assert threads_of(play(plant, GuidedMultiLevelElasticity(), 60), 2) == [2, 4, 8, 16, 32, 64, 128, 80, 101, 80]
+    levels = threads_of(play(plant, GuidedMultiLevelElasticity(), 60), 2)
+    assert levels == [2, 4, 8, 16, 32, 64, 128, 91, 108, 91, 76]  # 95 % of the best
 
 
 def test_two_threads_on_two_cores_take_one_move() -> None:

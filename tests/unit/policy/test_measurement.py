@@ -4,7 +4,6 @@ import math
 import random
 from typing import Any
 
-from rayelastic.policy.element.guided.levels import fewer_threads, hidden_peak, more_threads
 from rayelastic.policy.element.guided.measurement import (
     Expected,
     Margin,
@@ -118,27 +117,3 @@ def test_one_odd_period_is_no_change_of_load() -> None:
     for _ in range(3):
         assert not shift.add(100.0, settled, NOISE, TESTS)
     assert not shift.suspicious
-
-
-def test_levels_go_where_lines_meet() -> None:
-    assert more_threads({2: 1.0, 4: 1.9}, 2, 8, 2) is None
-    assert more_threads({8: 1.0}, 8, 8, 2) is None
-    assert more_threads({6: 1.0}, 6, 8, 2).threads == 8  # type: ignore[union-attr]
-    assert hidden_peak({64: 64.0}, 64, 0.05) is None
-    assert hidden_peak({8: 8.0, 9: 7.0}, 8, 0.05) is None
-    assert hidden_peak({8: 10.0, 16: 9.0, 4: 10.0}, 8, 0.05) is None
-    between = hidden_peak({2: 2.0, 4: 4.0, 6: 3.9, 8: 1.0}, 4, 0.05)
-    assert between is not None, "one level lies between 4 and 6"
-    assert between.threads == 5
-
-
-def test_saving_goes_by_the_line_below_or_by_idle_threads() -> None:
-    known = {8: 8.0, 16: 10.0}
-    assert fewer_threads(known, 16, 2, 10.0, 0.03, None).threads == 10  # type: ignore[union-attr]
-    assert fewer_threads(known, 16, 2, 10.0, 0.03, 12.2).threads == 13  # type: ignore[union-attr]
-    assert fewer_threads({16: 10.0}, 16, 2, 10.0, 0.03, None).threads == 8  # type: ignore[union-attr]
-    assert fewer_threads({16: 10.0}, 16, 2, 10.0, 0.03, 4.5).threads == 8  # type: ignore[union-attr]
-    assert fewer_threads({2: 1.0}, 2, 2, 1.0, 0.03, None) is None
-    assert fewer_threads({8: 8.0, 9: 9.0}, 9, 2, 9.0, 0.03, None) is None
-    assert fewer_threads({8: 9.6, 16: 10.0}, 16, 2, 10.0, 0.03, None).threads == 12  # type: ignore[union-attr]
-    assert fewer_threads({4: 10.0, 8: 9.0, 16: 10.0}, 16, 2, 10.0, 0.03, None) is None

@@ -6,7 +6,6 @@ import pytest
 
 from rayelastic.plan.exec_plan import ExecPlan
 from rayelastic.policy.element.guided.estimate import Configuration, Profile, _costliest
-from rayelastic.policy.element.guided.levels import fewer_threads, hidden_peak
 from rayelastic.policy.element.guided.load import LoadThresholds, saturation_of
 from rayelastic.policy.element.guided.load_watch import TupleCost
 from rayelastic.policy.element.observation import Observation, OperatorObservation
@@ -15,19 +14,6 @@ from rayelastic.policy.regions.learning import SteadyAverage
 from rayelastic.policy.regions.observation import ObservationWindow, PipelineObservation, PlanObservation
 from rayelastic.policy.regions.thresholds import OrganicThresholds
 from rayelastic.reasons import Code, Reason
-
-
-def test_fewer_threads_go_by_what_a_thread_gave_where_the_line_promises_more() -> None:
-    """From 4 to 8 threads it rose by 1.75 a thread, but 8 gave 1 each."""
-    tried = fewer_threads({4: 1.0, 8: 8.0}, 16, minimum=2, best=12.0, loss=0.0, busy=None)
-    assert tried is not None
-    assert tried.threads == 12
-
-
-def test_a_peak_is_looked_for_below_the_level_that_is_known_above() -> None:
-    tried = hidden_peak({8: 8.0, 16: 15.0}, 8, gain=0.05)
-    assert tried is not None
-    assert tried.threads == 15
 
 
 def test_the_cost_of_a_tuple_elsewhere_is_compared_with_the_configuration_that_is_nearest() -> None:

@@ -21,14 +21,13 @@ from enum import Enum
 from rayelastic.plan.settings.threads import ThreadingModel
 from rayelastic.policy.element.decision import Decision
 from rayelastic.policy.element.guided.estimate import Configuration, Estimate, Profile
-from rayelastic.policy.element.guided.levels import Purpose
 from rayelastic.policy.element.guided.load import LoadThresholds, Saturation, saturation_of
 from rayelastic.policy.element.guided.load_watch import Demand, DemandSign, OtherProcesses, TupleCost
 from rayelastic.policy.element.guided.measurement import MeasurementThresholds, Series, Shift, Verdict, noise_of
 from rayelastic.policy.element.guided.memory import Memory, Remembered
 from rayelastic.policy.element.guided.pace import Work
 from rayelastic.policy.element.guided.search import ConfigurationSearch
-from rayelastic.policy.element.guided.trial import Bounds, SearchThresholds, Trial, thread_limits
+from rayelastic.policy.element.guided.trial import Bounds, Purpose, SearchThresholds, Trial, thread_limits
 from rayelastic.policy.element.guided.trial_costs import TrialCosts, TrialCostThresholds
 from rayelastic.policy.element.observation import Observation
 from rayelastic.policy.element.pieces import OperatorGraph
@@ -56,11 +55,9 @@ class GuidedThresholds:
         tests: constants of its tests.
         load: constants that classify the load.
         costs: constants of the bound on what trials cost.
-        first_periods: periods in which a start is measured before the first move.
-        first_samples: profiler samples that are waited for, at most twice those periods.
+        first_samples: profiler samples that are waited for at the start, at most twice the periods of a trial.
         patience: periods in which what was asked for may be late before what is in force counts (P25, bounded).
-        minor: change of throughput that is a new level of the old load, and no new load.
-        recalled: relative difference up to which a remembered throughput was met again.
+        minor: relative difference of throughput up to which the load is the old one, or one that is remembered.
         memory: settled samples that are kept.
         backlog: most periods in which sources count as working off a backlog, from when a demand that was met grows.
     """
@@ -69,11 +66,9 @@ class GuidedThresholds:
     tests: MeasurementThresholds = field(default_factory=MeasurementThresholds)
     load: LoadThresholds = field(default_factory=LoadThresholds)
     costs: TrialCostThresholds = field(default_factory=TrialCostThresholds)
-    first_periods: int = 2
     first_samples: int = 100
     patience: int = 3
     minor: float = 0.1
-    recalled: float = 0.1
     memory: int = 30
     backlog: int = 30
 
@@ -238,7 +233,7 @@ class GuidedMultiLevelElasticity:
             known = self._memory.like(now, self._limits(observation)[1])
             if known is not None:
                 more = known.series.throughput / now.series.throughput  # if the load is the same
-                promised = max(1.0, more) if more > 1 - thresholds.recalled else None
+                promised = max(1.0, more) if more > 1 - thresholds.minor else None
                 trial = Trial(known.best, Purpose.RECALL, Code.BEST_BEFORE(setting=known.best.counts), promised)
                 return self._try(observation, self._search, trial, (*why, trial.why), rule)
         return _ask(observation, start, why, rule)
@@ -322,13 +317,13 @@ class GuidedMultiLevelElasticity:
         if len(search.measured) > 1:
             return False
         periods = len(search.measured[search.best].values) if search.best in search.measured else 0
-        first = self._thresholds.first_periods
+        first = self._thresholds.tests.fewest
         few = 0 < self._profile.total < self._thresholds.first_samples
         return periods < first or (few and periods < 2 * first)
 
     def _met_again(self, search: ConfigurationSearch) -> bool:
         now = self._remembered(search.best, search.measured[search.best])
-        return self._memory.met(now, self._thresholds.recalled)
+        return self._memory.met(now, self._thresholds.minor)
 
     def _settle(self, observation: Observation, search: ConfigurationSearch, *why: Reason) -> Decision:
         self._phase = Phase.HOLDING

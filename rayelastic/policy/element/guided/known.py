@@ -18,27 +18,16 @@ class Known:
 
     Args:
         best: the best configuration.
-        peak: the one of the best throughput, of which savings may lose a little.
         measured: throughput by configuration.
         rejected: configurations that were worse, or that didn't come into force.
         explanations: of what was measured, the best first.
-        savings: failed trials of fewer threads so far.
         noise: relative standard deviation of throughput.
         explorations: trials of what may be better so far.
     """
 
     best: Configuration
-    peak: Configuration
     measured: Mapping[Configuration, Series]
     rejected: Collection[Configuration]
     explanations: tuple[Explanation, ...]
-    savings: int
     noise: float
     explorations: int = 0
-
-    def levels(self) -> dict[int, float]:
-        """Return the best throughput of each thread count."""
-        levels: dict[int, float] = {}
-        for configuration, series in self.measured.items():
-            levels[configuration.threads] = max(levels.get(configuration.threads, 0.0), series.throughput)
-        return levels

@@ -21,9 +21,9 @@ class LoadThresholds:
     """Constants that classify the load.
 
     Args:
-        busy_piece: CPUs kept busy by one piece from which on it is a bottleneck.
-        busy_all: share of the threads that can run at once, from which on all are busy.
-        blocked: share of time spent waiting for room in queues that only a full element has.
+        busy: CPUs of one piece from which on it is a bottleneck; share of the threads from which on all are busy.
+        blocked: share of time spent waiting for room in queues that only a full element has. Also the CPUs that own
+            threads wait for, as a share of those that they have: from there on others compete.
         full_queue: fill of a queue that only a full element has; above ElasticLoadBalance's half (L04).
         token_wait: share of time spent waiting for the Python token that only a full element has.
         source_wait: share of time that the busiest source waits for input, from which on a demand is met.
@@ -35,7 +35,6 @@ class LoadThresholds:
         other_cpu: CPUs of others that are not worth giving way to.
         other_share: the same as a share of all CPUs, for large machines.
         yielded: share of the CPUs that is left to others, at most.
-        contended: CPUs that own threads wait for, as a share of those that they have, from which on others compete.
         full_host: share of the CPUs of the host that are busy, from which on threads compete for them.
         confirm: periods in a row in which a sign has to stand before it is believed.
         capacity: share of the CPUs by which those left by others have to change.
@@ -44,8 +43,7 @@ class LoadThresholds:
         doubts: standard deviations of that cost, by the number of samples, that it has to be at least.
     """
 
-    busy_piece: float = 0.85
-    busy_all: float = 0.85
+    busy: float = 0.85
     blocked: float = 0.05
     full_queue: float = 0.7
     token_wait: float = 0.2
@@ -58,7 +56,6 @@ class LoadThresholds:
     other_cpu: float = 0.4
     other_share: float = 0.05
     yielded: float = 0.5
-    contended: float = 0.05
     full_host: float = 0.95
     confirm: int = 2
     capacity: float = 0.1
@@ -112,9 +109,9 @@ def saturation_of(
         return Saturation.FULL, (Code.THREADS_BLOCKED(blocked=observation.blocked),)
     if observation.token_wait >= thresholds.token_wait:
         return Saturation.FULL, (Code.THREADS_WAIT_FOR_GIL(wait=observation.token_wait),)
-    if heaviest >= thresholds.busy_piece:
+    if heaviest >= thresholds.busy:
         return Saturation.FULL, (Code.THREAD_FULL(busy=min(1.0, heaviest)),)
-    if observation.own_cpu >= thresholds.busy_all * running:
+    if observation.own_cpu >= thresholds.busy * running:
         return Saturation.FULL, (Code.CPUS_BUSY(busy=observation.own_cpu, cpus=running),)
     why = Code.PARTLY_BUSY(busy=observation.own_cpu, cpus=running, idle=observation.idle)
     at_rest = observation.idle >= thresholds.idle or not observation.queued

@@ -38,7 +38,7 @@ class OtherProcesses:
         """Take a period and return what changed, if it did."""
         seen = cpus_of_others(observation, thresholds)
         waiting = observation.waiting_cpu
-        if self.cpus == 0 and waiting is not None and waiting < thresholds.contended * observation.own_cpu:
+        if self.cpus == 0 and waiting is not None and waiting < thresholds.blocked * observation.own_cpu:
             seen = 0
         self._periods = self._periods + 1 if seen == self._seen else 1
         self._seen = seen

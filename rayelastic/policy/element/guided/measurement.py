@@ -24,7 +24,8 @@ class MeasurementThresholds:
         usual_weight: how many samples that is worth.
         least_noise: below this, differences are of no interest.
         evidence: log-likelihood ratio at which a comparison is decided; 2.2: nine to one.
-        fewest: samples of a trial before it is judged; the first may show the change itself, such as queues filling up.
+        fewest: samples of a start or a trial before it is judged; the first may show the change itself, such as queues
+            filling up.
         most: samples of a trial after which it is judged as it stands.
         outlier: standard deviations beyond which a sample counts as if it lay there.
         slack: standard deviations from the mean that a settled throughput may wander.

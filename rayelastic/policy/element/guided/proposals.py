@@ -1,4 +1,4 @@
-"""What to try next in a search: more threads, other queues, or fewer threads, by an estimate or by the measured curve.
+"""What to try next in a search: threads and queues by an estimate, or, without one, threads alone.
 
 Must not know noise tests, or how a trial goes on.
 """
@@ -13,10 +13,8 @@ from rayelastic.policy.element.guided.estimate import Configuration, Estimate
 from rayelastic.policy.element.guided.explanation import Explanation
 from rayelastic.policy.element.guided.exploration.tries import exploration
 from rayelastic.policy.element.guided.known import Known
-from rayelastic.policy.element.guided.levels import LevelTry, Purpose, fewer_threads, hidden_peak, more_threads
-from rayelastic.policy.element.guided.measurement import Series
-from rayelastic.policy.element.guided.trial import Bounds, SearchThresholds, Trial
-from rayelastic.reasons import Code
+from rayelastic.policy.element.guided.trial import Bounds, Purpose, SearchThresholds, Trial
+from rayelastic.reasons import Code, Reason
 
 __all__ = ["propose"]
 
@@ -25,7 +23,7 @@ def propose(known: Known, bounds: Bounds, thresholds: SearchThresholds) -> Trial
     """Return what to try next; None: nothing promises anything."""
     one = _Proposal(known, bounds, thresholds)
     if bounds.estimate is None:
-        trial = one.level_above() or one.peak() or one.level_below()
+        trial = one.level()
     else:
         trial = one.growth(bounds.estimate) or exploration(known, bounds, thresholds)
     return trial if trial is not None and trial.configuration.threads <= bounds.maximum else None
@@ -37,43 +35,25 @@ class _Proposal:
     bounds: Bounds
     thresholds: SearchThresholds
 
-    # --- by the measured curve alone ---
+    def level(self) -> Trial | None:
+        """Double the threads as long as that pays, then halve the gaps beside the best, above and below."""
+        now, least, wide = self.known.best.threads, self.bounds.minimum, self.thresholds.wide
+        tried = {one.threads for one in [*self.known.measured, *self.known.rejected]}
+        above = min((n for n in tried if n > now), default=None)
+        if above is None and now < self.bounds.maximum:
+            why = Code.UNKNOWN_ABOVE(threads=now)
+            return self._at(min(self.bounds.maximum, now * self.thresholds.step), Purpose.GROWTH, why)
+        between = round(math.sqrt(now * above)) if above else now
+        if above and above > wide * now and between not in tried:
+            return self._at(between, Purpose.GROWTH, Code.PEAK_PASSED(low=now, high=above))
+        below = max((n for n in tried if n < now), default=None)
+        fewer = max(least, round(math.sqrt(now * below)) if below else round(math.sqrt(now * least)))
+        if (below is None or now > wide * below) and fewer not in tried:
+            return self._at(fewer, Purpose.SAVING, Code.FEWER_MAY_DO(threads=now))
+        return None
 
-    def level_above(self) -> Trial | None:
-        factor = self.thresholds.step
-        level = more_threads(self.known.levels(), self.known.best.threads, self.bounds.maximum, factor)
-        return self._at(level)
-
-    def peak(self) -> Trial | None:
-        return self._at(hidden_peak(self.known.levels(), self.known.best.threads, self.thresholds.peak))
-
-    def level_below(self) -> Trial | None:
-        if self.known.savings >= self.thresholds.savings:
-            return None
-        known, best = self.known.levels(), self.known.best
-        peak = self.known.measured[self.known.peak]
-        # a level that isn't clearly worse says nothing about those below it
-        unclear = [n for n in known if n < best.threads and not self._clearly_worse(known[n], peak)]
-        for n in unclear:
-            del known[n]
-        threads, busy = best.threads, self.bounds.busy
-        while True:
-            level = fewer_threads(known, threads, self.bounds.minimum, peak.throughput, self.thresholds.loss, busy)
-            if level is None or level.threads not in unclear:
-                return self._at(level)
-            threads, busy = level.threads, None
-
-    def _clearly_worse(self, throughput: float, peak: Series) -> bool:
-        error = self.known.noise * math.sqrt(2 / len(peak.values))
-        return math.log(throughput) < peak.mean + math.log1p(-self.thresholds.loss) - error
-
-    def _at(self, level: LevelTry | None) -> Trial | None:
-        if level is None:
-            return None
-        configuration = Configuration(level.threads, self.known.best.queued)
-        if configuration in self.known.measured or configuration in self.known.rejected:
-            return None
-        return Trial(configuration, level.purpose, level.why)
+    def _at(self, threads: int, purpose: Purpose, why: Reason) -> Trial:
+        return Trial(Configuration(threads, self.known.best.queued), purpose, why)
 
     # --- by an estimate ---
 
@@ -120,7 +100,8 @@ class _Proposal:
 
     def _levels_above(self, level: int) -> Iterator[int]:
         """Yield doublings of the thread count, no further than one that was tried."""
-        tried = min((n for n in self.known.levels() if n > level), default=self.bounds.maximum + 1)
+        above = (one.threads for one in self.known.measured if one.threads > level)
+        tried = min(above, default=self.bounds.maximum + 1)
         while level < self.bounds.maximum:
             level = min(self.bounds.maximum, max(1, level) * self.thresholds.step)
             if level > tried:

@@ -1,7 +1,7 @@
 """The search for the best configuration under one load: what was measured, what is on trial, and how it is judged.
 
-An estimate or the shape of the measured curve proposes a move. A sequential test decides whether it is kept or
-reverted. Must not know whether the load changes, or what was best under another one.
+An estimate or, without one, what is known of thread counts proposes a move. A sequential test decides whether it is
+kept or reverted. Must not know whether the load changes, or what was best under another one.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from rayelastic.policy.element.guided.estimate import Configuration
 from rayelastic.policy.element.guided.explanation import Explanation
 from rayelastic.policy.element.guided.exploration.tries import kept
 from rayelastic.policy.element.guided.known import Known
-from rayelastic.policy.element.guided.levels import Purpose
 from rayelastic.policy.element.guided.measurement import (
     Expected,
     MeasurementThresholds,
@@ -23,7 +22,7 @@ from rayelastic.policy.element.guided.measurement import (
     noise_of,
 )
 from rayelastic.policy.element.guided.proposals import propose
-from rayelastic.policy.element.guided.trial import Bounds, SearchThresholds, Trial
+from rayelastic.policy.element.guided.trial import Bounds, Purpose, SearchThresholds, Trial
 from rayelastic.reasons import Code, Reason
 
 __all__ = ["ConfigurationSearch"]
@@ -46,9 +45,7 @@ class ConfigurationSearch:
     tests: MeasurementThresholds
     measured: dict[Configuration, Series] = field(default_factory=dict)
     trial: Trial | None = None
-    peak: Configuration | None = None  # the best throughput, of which savings may lose a little
     rejected: set[Configuration] = field(default_factory=set)
-    savings: int = 0
     explorations: int = 0
     explanations: tuple[Explanation, ...] = ()  # of what was measured, the best first
 
@@ -69,9 +66,7 @@ class ConfigurationSearch:
         assert trial is not None
         if trial.purpose is Purpose.EXPLORATION:
             return self._explored(trial, bounds)
-        saving = trial.purpose is Purpose.SAVING
-        no_worse = saving or trial.purpose is Purpose.RECALL
-        base = self.peak if saving and self.peak is not None else self.best
+        base, no_worse = self.best, trial.purpose is not Purpose.GROWTH
         margin, expected = self.thresholds.saving if no_worse else self.thresholds.growth, None
         if trial.promised is not None:
             margin = margin if no_worse else self.thresholds.promised
@@ -87,11 +82,8 @@ class ConfigurationSearch:
         self._calibrate(trial, bounds)
         if verdict is Verdict.REJECT:
             self.rejected.add(trial.configuration)
-            self.savings += saving
             return verdict, reason
         self.best = trial.configuration
-        if not saving or gain > 0:
-            self.peak = trial.configuration
         return verdict, reason
 
     def _reason(self, verdict: Verdict, trial: Trial, base: Configuration, gain: float) -> Reason:
@@ -109,7 +101,7 @@ class ConfigurationSearch:
         base, verdict, self.trial = self.best, Verdict.REJECT, None
         if bounds.estimate is not None:
             self._calibrate(trial, bounds)
-            self.best = self.peak = kept(self._known(), bounds, self.thresholds)
+            self.best = kept(self._known(), bounds, self.thresholds)
             verdict = Verdict.ACCEPT if self.best == trial.configuration else Verdict.REJECT
         return verdict, self._reason(verdict, trial, base, gain)
 
@@ -127,23 +119,14 @@ class ConfigurationSearch:
     def propose(self, bounds: Bounds, *, only_what_pays: bool = False) -> Trial | None:
         """Return what to try next, only_what_pays: if it promises much; None: nothing does."""
         if self.explorations and not only_what_pays and bounds.estimate is not None:
-            self.best = self.peak = kept(self._known(), bounds, self.thresholds)
+            self.best = kept(self._known(), bounds, self.thresholds)
         trial = propose(self._known(), bounds, self.thresholds)
         if only_what_pays and trial is not None and (trial.promised or 0.0) < self.thresholds.pays:
             return None
         return trial
 
     def _known(self) -> Known:
-        return Known(
-            self.best,
-            self.peak or self.best,
-            self.measured,
-            self.rejected,
-            self.explanations,
-            self.savings,
-            self.noise,
-            self.explorations,
-        )
+        return Known(self.best, self.measured, self.rejected, self.explanations, self.noise, self.explorations)
 
     def start(self, trial: Trial) -> None:
         """Put a configuration on trial."""

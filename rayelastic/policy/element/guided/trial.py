@@ -7,17 +7,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from typing import Self
 
 from rayelastic.plan.settings.threads import ThreadingModel
 from rayelastic.policy.element.guided.estimate import Configuration, Estimate
 from rayelastic.policy.element.guided.explanation import Explanation
-from rayelastic.policy.element.guided.levels import Purpose
 from rayelastic.policy.element.guided.measurement import Margin
 from rayelastic.policy.element.observation import Observation
 from rayelastic.reasons import Reason
 
-__all__ = ["Bounds", "SearchThresholds", "Trial", "thread_limits"]
+__all__ = ["Bounds", "Purpose", "SearchThresholds", "Trial", "thread_limits"]
+
+
+class Purpose(Enum):
+    """Why a configuration is tried."""
+
+    GROWTH = "growth"  # it must be better
+    EXPLORATION = "exploration"  # the measurements suggest that it is better; a period will show
+    SAVING = "saving"  # it mustn't be worse
+    RECALL = "recall"  # it was the best under such a load before; it mustn't be worse
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +37,8 @@ class SearchThresholds:
         growth: margin of a trial that must be better, with nothing but measurements to go by.
         promised: margin of one that an estimate promises something of.
         saving: margin of a trial that mustn't be worse: of fewer threads, or of what was best under such a load.
-        loss: share of the best throughput that a smaller configuration is aimed at losing, at most.
+        wide: factor between two thread counts from which on one between them is tried.
         promise: relative gain that must be possible for a trial to be worth its periods.
-        peak: the same of a peak between measured thread counts.
         nearly: share of the best estimate with which fewer threads are preferred.
         baseline: samples of the best configuration before fewer threads are judged against it.
         pays: relative throughput that a trial has to promise while others are withheld.
@@ -38,7 +46,6 @@ class SearchThresholds:
         doubt: relative error of an estimate of no difference, as a standard deviation.
         doubted: the same of an estimate of a difference, as a share of its logarithm.
         alike: relative difference in queues up to which two placements are alike.
-        savings: trials of fewer threads that may fail.
         confirmed: samples of what is kept after an exploration, at least.
         explorations: trials of what may be better by all that was measured, until a try has to be worth more.
         periods: that a search may have taken until then.
@@ -55,10 +62,9 @@ class SearchThresholds:
 
     growth: Margin = field(default_factory=lambda: Margin(0.01, 0.08))
     promised: Margin = field(default_factory=lambda: Margin(-0.02, 0.05))
-    saving: Margin = field(default_factory=lambda: Margin(-0.05, 0.005))
-    loss: float = 0.03
+    saving: Margin = field(default_factory=lambda: Margin(-0.1, 0.0))
+    wide: float = 1.25
     promise: float = 0.03
-    peak: float = 0.05
     nearly: float = 0.99
     baseline: int = 5
     pays: float = 1.12
@@ -66,7 +72,6 @@ class SearchThresholds:
     doubt: float = 0.03
     doubted: float = 0.5
     alike: float = 0.1
-    savings: int = 3
     confirmed: int = 3
     explorations: int = 18
     periods: int = 33

@@ -20,7 +20,7 @@ class Costs:
         thresholds: what they cost until they were measured, and how much a measurement counts.
         going_on: seconds on top of what a change costs that ends all elements.
 
-    >>> costs = Costs(OrganicThresholds(rebalance_cost=1.0, split_cost=0.0))
+    >>> costs = Costs(OrganicThresholds(rebalance_cost=1.0))
     >>> costs.of(["split", "rebalance"])
     1.0
     """
@@ -28,8 +28,8 @@ class Costs:
     def __init__(self, thresholds: OrganicThresholds, going_on: float = 0.0) -> None:
         self._weight, self._going_on = thresholds.cost_weight, going_on
         self._of = {
-            "split": thresholds.split_cost,
-            "merge": thresholds.split_cost,
+            "split": 0.0,
+            "merge": 0.0,
             "rebalance": thresholds.rebalance_cost,
             SHARE: thresholds.rebalance_cost,
             PARTINGS: thresholds.restart_cost,

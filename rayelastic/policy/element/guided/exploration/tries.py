@@ -14,8 +14,7 @@ from rayelastic.policy.element.guided.estimate import Configuration, Estimate
 from rayelastic.policy.element.guided.explanation import Explanation
 from rayelastic.policy.element.guided.exploration.surrogate import Belief, Surrogate, expected_improvement
 from rayelastic.policy.element.guided.known import Known
-from rayelastic.policy.element.guided.levels import Purpose
-from rayelastic.policy.element.guided.trial import Bounds, SearchThresholds, Trial
+from rayelastic.policy.element.guided.trial import Bounds, Purpose, SearchThresholds, Trial
 from rayelastic.reasons import Code
 
 __all__ = ["exploration", "kept"]
