@@ -65,7 +65,9 @@ class Routing:
         self._lock = threading.Lock()
         self._links: dict[str, _native.Link] = {}
         self._peers: dict[str, str] = {}  # by the link's name
-        self._targets: dict[tuple[str, int], str] = {}  # (edge, target): the link's name
+        self._targets: dict[
+            tuple[str, int], tuple[str, PortAddress]
+        ] = {}  # (edge, target): the link's name, and where to
         self._operators = {operator.name: operator for operator in spec.operators}
         self._scheduler: _native.Scheduler | None = None
         self._numbers: dict[str, int] = {}  # of routers in the scheduler
@@ -207,12 +209,19 @@ class Routing:
     # --- commands ---------------------------------------------------------------------------------------------------
 
     def attach(self, edge: str, target: int, link: PlanLink, address: PortAddress, epoch: int) -> RouterAnswer:
-        """Open a link to a replica that a router doesn't know yet; done also if it knows it already."""
-        counters = self._routers[edge].counters()
-        if self._targets.get((edge, target)) == link.name and target not in counters.broken:
+        """Open a link to a replica that a router doesn't know yet; done also if it knows it already.
+
+        A replica at another address has taken the place of a lost one, which the link may not have noticed.
+        """
+        counters, known = self._routers[edge].counters(), self._targets.get((edge, target))
+        if known == (link.name, address) and target not in counters.broken:
             return RouterAnswer.DONE
         if counters.closed:  # a link that closes at once would end the edge for other routers, too
             return RouterAnswer.ENDED
+        if known is not None and target not in counters.broken:
+            answer = self.detach(edge, target, epoch)
+            if answer is not RouterAnswer.DONE:
+                return answer
         return self._answer(edge, self._attach(edge, target, link, address, epoch))
 
     def detach(self, edge: str, target: int, epoch: int) -> RouterAnswer:
@@ -295,7 +304,7 @@ class Routing:
 
     def _attach(self, edge: str, target: int, link: PlanLink, address: PortAddress, epoch: int) -> int:
         kept = self._keep(link, self._dial(link, address, epoch), link.to_pe)
-        self._targets[edge, target] = link.name
+        self._targets[edge, target] = link.name, address
         return self._routers[edge].attach(target, kept, epoch)
 
     def _answer(self, edge: str, ticket: int) -> RouterAnswer:

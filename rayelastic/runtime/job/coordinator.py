@@ -167,7 +167,8 @@ class Coordinator:
                 self._runs()
                 self._lose(self._plan.loss("its coordinator died while the job's secret was renewed"))
                 return
-            for pe in self._plan.now.pes:
+            here = self._journal.open_change
+            for pe in (*self._plan.now.pes, *(here.change.started_pes if here is not None else ())):
                 if pe not in self._cluster.handles and not self._plan.is_dispensable(pe):
                     self._runs()
                     self._lose(self._plan.loss(f"PE {pe} was lost while nobody watched", pe))

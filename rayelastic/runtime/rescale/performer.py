@@ -21,7 +21,7 @@ from rayelastic.errors import ChangeError, ErrorCode, LinkError, PELostError, Ra
 from rayelastic.errors.invariants import invariant
 from rayelastic.plan.hash_ring import key_ranges
 from rayelastic.plan.routing import elastic_regions, exits_of
-from rayelastic.runtime.rescale.batches import Batch, batches_of, held_along, moving, plan_pe
+from rayelastic.runtime.rescale.batches import Batch, batches_of, has_moved_all_keys, held_along, moving, plan_pe
 from rayelastic.runtime.rescale.region_entry import COMMAND_TIMEOUT, Elements, RegionEntry
 from rayelastic.runtime.rescale.router_at import RouterAt, StreamEndedError
 from rayelastic.runtime.values.region_counters import RegionCounters
@@ -274,10 +274,16 @@ class AdaptationPerformer:
             for _ in range(round(FLUSH_TIMEOUT / FLUSH_LOOK)):
                 if routing.await_mark(point, mark, len(senders), FLUSH_LOOK):
                     break
-                if gone := next((one for one in (*senders, source) if self._cluster.is_lost(one)), None):
-                    raise PELostError(f"{gone} is gone with its tuples in flight to {pe}")
+                if (gone := self._missed(plan)) is not None:
+                    raise PELostError(f"{gone} is gone, and a router that still sends to it passes on no mark")
             else:
                 raise TimeoutError(f"what is under way to {source} hasn't come through {pe} after {FLUSH_TIMEOUT:g} s")
+
+    def _missed(self, plan: ExecPlan) -> str | None:
+        """Return an element of a plan that is lost before the change has moved all its keys; None: there is none."""
+        here = self._journal.open_change
+        lost = (pe for pe in plan.pes if self._cluster.is_lost(pe))
+        return next((pe for pe in lost if here is None or not has_moved_all_keys(here, pe)), None)
 
     # --- undoing ------------------------------------------------------------------------------------------------
 

@@ -295,6 +295,39 @@ def test_the_next_coordinator_takes_over_elements_that_run_on(step: str, tmp_pat
         job.close()
 
 
+@pytest.mark.parametrize("step", ["attach", "hold", "flush", "copy", "commit", "forget", "route", "end"])
+def test_a_new_replica_that_dies_with_the_coordinator_is_replaced_or_its_keys_are_missed(
+    step: str, tmp_path: Path
+) -> None:
+    feed, host, store = Feed(200), MortalHost(), tmp_path / "journal"
+    topology = topology_of(feed, "compiled")
+    spec = prepare(topology, ELASTIC)
+    first = Coordinator(spec, host, journal=ChangeJournal(FileStore(store)))
+    job = Job("crashes", LocalControl(first), topology)
+    try:
+        job._start()
+        wait_until_received(job, "out", 100)
+        first._rescaling._performer._passing = lambda name: die() if name == step else None
+        with pytest.raises(Died):
+            job.rescale("r1", 2)
+        host.handles["pe1"].die()  # nobody watches
+        bury(first)
+        second = Coordinator(spec, host, journal=ChangeJournal(FileStore(store)))
+        second.resume()
+        job = Job("crashes", LocalControl(second), topology)
+        if step in ("forget", "route", "end"):
+            with raises(JobFailedError, "pe-lost", "count"):
+                job.wait(timeout=60)
+            return
+        assert job.plan().region("r1").replicas == 2
+        wait_until_received(job, "out", job.metrics().operator("out").tuples_in + 100)
+        feed.enough.set()
+        check(job.wait(timeout=60)["out"], feed)
+    finally:
+        feed.enough.set()
+        job.close()
+
+
 def test_a_coordinator_that_died_before_the_start_leaves_a_job_that_says_so(tmp_path: Path) -> None:
     feed = Feed(1)
     spec = prepare(topology_of(feed, "compiled"), ELASTIC)

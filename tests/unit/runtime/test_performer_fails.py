@@ -390,3 +390,19 @@ def test_no_router_is_asked_once_keys_are_gone_since_it_may_wait_for_the_link_to
     assert run.cluster.given_up == ["pe1"]
     assert run.steps[-1] == "undo"
     assert run.cluster.calls[-1] == ("pe1", "drop_state")
+
+
+@in_small_batches
+def test_nobody_waits_for_a_mark_once_another_replica_is_lost() -> None:
+    run = Run(Shape("r1", 2, 3))
+
+    def passing(name: str) -> bool:
+        if name == "flush":
+            run.cluster.elements["pe0"].stuck = True
+            run.cluster.noticed.add("pe1")
+        return False
+
+    run.dies = passing
+    with pytest.raises((ChangeError, PELostError), match="pe1"):
+        run.performer.perform(run.change)
+    assert run.cluster.calls.count(("pe0", "routing.await_mark")) <= 2, "once each second, for a minute"
