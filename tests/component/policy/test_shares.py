@@ -10,7 +10,7 @@ import pytest
 import rayelastic as rel
 from rayelastic import _native
 from rayelastic.errors import ConfigError
-from rayelastic.job import start
+from rayelastic.job import Job, start
 from rayelastic.plan.hash_ring import PARTITIONS, HashRing
 from rayelastic.reasons import Code
 from rayelastic.runtime.operators.native_schema import native_schema
@@ -81,6 +81,11 @@ def ask(t: Event, s: Seen) -> Counted:
     return count(t, s)
 
 
+def shared(job: Job) -> list[RegionAdaptation]:
+    """What made the first plan with shares."""
+    return [one for one in job.adaptations() if isinstance(one, RegionAdaptation) and one.in_force.epoch == 1]
+
+
 @pytest.mark.timeout(150)
 def test_warm_keys_go_where_there_is_time_for_them() -> None:
     feed = WarmFeed(KEYS)
@@ -94,8 +99,8 @@ def test_warm_keys_go_where_there_is_time_for_them() -> None:
     )
     job = start(topology, config)
     try:
-        wait_until(job, lambda: job.plan().region("r1").shares)
-        [share] = [one for one in job.adaptations() if isinstance(one, RegionAdaptation) and one.in_force.epoch == 1]
+        wait_until(job, lambda: shared(job))
+        [share] = shared(job)
         feed.enough.set()
         check(job.wait(timeout=PATIENCE)["out"], feed)
     finally:
