@@ -67,7 +67,7 @@ class Routing:
         self._peers: dict[str, str] = {}  # by the link's name
         self._targets: dict[
             tuple[str, int], tuple[str, PortAddress]
-        ] = {}  # (edge, target): the link's name, and where to
+        ] = {}  # (edge, target): its link, and the other end
         self._operators = {operator.name: operator for operator in spec.operators}
         self._scheduler: _native.Scheduler | None = None
         self._numbers: dict[str, int] = {}  # of routers in the scheduler
