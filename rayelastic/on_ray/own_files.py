@@ -30,7 +30,8 @@ def token_problem() -> str:
     file = token_file()
     with contextlib.suppress(OSError):
         status, folder = file.stat(), file.parent.stat()
-        if status.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+        is_open = folder.st_mode & (stat.S_IXGRP | stat.S_IXOTH)
+        if is_open and status.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
             return f"{file} has mode {stat.S_IMODE(status.st_mode):04o}: other users of this host may read it"
         if folder.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not folder.st_mode & stat.S_ISVTX:
             return f"{file.parent} has mode {stat.S_IMODE(folder.st_mode):04o}: other users may replace the token there"

@@ -59,7 +59,12 @@ def test_an_open_token_of_ours_is_closed_and_warned_of(home: Path, caplog: pytes
 def test_the_folder_of_a_token_to_come_is_made_before(home: Path, caplog: pytest.LogCaptureFixture) -> None:
     assert guard_token(starts=True) == ""
     assert mode_of(home / ".ray") == 0o700
-    assert caplog.messages == []
+    token = home / ".ray" / "auth_token"
+    token.write_text("secret")
+    token.chmod(0o644)  # as Ray writes it
+    assert guard_token() == ""
+    assert mode_of(token) == 0o600
+    assert caplog.messages == [], "nobody else could read it: its folder was closed before"
 
 
 def test_only_a_token_is_changed_where_the_user_named_it(
@@ -77,7 +82,7 @@ def test_only_a_token_is_changed_where_the_user_named_it(
 def test_an_open_token_of_somebody_else_is_warned_of(home: Path, caplog: pytest.LogCaptureFixture) -> None:
     token = token_in(home / ".ray", 0o644)
     os.chown(token, STRANGER, STRANGER)
-    assert "has mode 0644" in guard_token()
+    assert f"belongs to user {STRANGER}" in guard_token()
     assert mode_of(token) == 0o644
     assert "Who has it can run code on the cluster" in caplog.text
 
