@@ -83,7 +83,7 @@ class PartContext final : public rel_context {
 
  private:
   rel_context& context_;
-  JoinedSplits* const splits_;  // null: nobody is told of splits
+  JoinedSplits* const splits_;  // null: splits aren't announced
   const std::size_t part_;
 };
 

@@ -213,7 +213,7 @@ def delta(
     checkpoints there is one commit, at the end. A missing table is created. An existing one needs the columns of the
     stream; its other columns become null.
 
-    As a source, it reads one version of the table. A restored job reads the version that it has begun with.
+    As a source, it reads one version of the table. A restored job reads the version that it began with.
 
     Args:
         table: The folder or URI of the table, such as `s3://bucket/table`.

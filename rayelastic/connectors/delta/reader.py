@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class DeltaReader(ParquetReader):
-    """Reads the files of the version that the job has begun with."""
+    """Reads the files of the version that the job began with."""
 
     def seek(self, position: int, saved: Input | None) -> int:
         """Begin at a row of the saved version.
